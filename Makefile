@@ -1,0 +1,39 @@
+# Bare `make` lists the targets.
+GO       ?= go
+FUZZTIME ?= 5s
+RUN      ?= .
+COUNT    ?= 1
+# The rooms with goroutines, locks or files; `make race` runs these and the root package.
+EDGE     := disk commitlog partition quorum wire broker metrics console host lab
+RACE     := $(foreach r,$(EDGE),$(patsubst %/,./%/...,$(wildcard internal/$(r)/)))
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race lint fuzz bench compat
+
+help:     ## this list
+	@sed -n 's/^\([a-z]*\): *## */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+build:    ## bin/weir
+	CGO_ENABLED=0 $(GO) build -trimpath -o bin/weir ./cmd/weir
+
+test:     ## every test of the module
+	$(GO) test ./...
+
+race:     ## the rooms with goroutines under the race detector
+	$(GO) test -race $(RACE)
+
+lint:     ## gofmt and vet, compat included
+	@bad=$$(gofmt -l .); if [ -n "$$bad" ]; then echo "not gofmt:"; echo "$$bad"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) vet -tags compat ./compat
+
+fuzz:     ## every fuzz target for FUZZTIME=5s
+	@set -e; for pkg in $$($(GO) list ./...); do \
+	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "fuzz $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg; done; done
+
+bench:    ## benchmarks beside the code: RUN=regexp COUNT=1
+	$(GO) test -run '^$$' -bench '$(RUN)' -benchmem -count $(COUNT) ./...
+
+compat:   ## foreign clients, tools and raw bytes against Weir: RUN=regexp (see compat/doc.go)
+	$(GO) test -tags compat -count 1 -timeout 30m -v -run '$(RUN)' ./compat

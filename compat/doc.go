@@ -1,0 +1,26 @@
+// Package compat holds the foreign judges of Weir: Kafka's own Java clients and
+// tools, kcat and confluent-kafka (librdkafka), franz-go, and raw bytes over a
+// socket. All of it is tests behind the build tag compat; `make compat` runs it.
+//
+// Owns: a harness that starts, kills and restarts the broker under test; an
+// encoder of frames and record batches that shares no code with Weir's, so that
+// both sides cannot make the same mistake (request bodies are kmsg's, and every
+// response must come back byte for byte when kmsg encodes it again).
+// Does not know: anything under internal/. A broker is an address, a data
+// directory and a process.
+//
+// What each file shows stands on top of it. FINDINGS.md lists where Weir
+// differs from Kafka 4.4 on purpose, and what the real one taught us.
+//
+// Run it:
+//
+//	make compat                                   everything, against a weir built from this checkout
+//	make compat RUN='TestWire/B002'               one case
+//	WEIR_COMPAT=kafka make compat                 the same against the real Kafka: are the checks right?
+//	WEIR_COMPAT_BIN=./weir make compat            a binary built elsewhere
+//	WEIR_COMPAT_KEEP=1 make compat                keep data directories and logs of the brokers
+//	WEIR_PEERS=DIR                                where the foreign tools lie (default ../shared/peers)
+//
+// It needs a JDK 17 or newer, Maven, kcat, and Python with confluent-kafka. A
+// missing one skips its tests with the reason, and fails them when CI=true.
+package compat
