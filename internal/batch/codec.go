@@ -1,0 +1,279 @@
+package batch
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Codec is a compression by its number in the attributes.
+type Codec int8
+
+// The codecs.
+const (
+	NoCodec Codec = iota
+	Gzip
+	Snappy
+	LZ4
+	Zstd
+)
+
+var codecNames = [...]string{"none", "gzip", "snappy", "lz4", "zstd"}
+
+// Known says whether c is one of the codecs above.
+func (c Codec) Known() bool { return c >= NoCodec && c <= Zstd }
+
+// String is Kafka's name.
+func (c Codec) String() string {
+	if c == TargetProducer {
+		return "producer"
+	}
+	if !c.Known() {
+		return fmt.Sprintf("codec %d", int8(c))
+	}
+	return codecNames[c]
+}
+
+// ParseCodec reads a value of compression.type: a codec's name, "none" or
+// "uncompressed", or "producer", which gives TargetProducer.
+func ParseCodec(name string) (Codec, error) {
+	switch name {
+	case "uncompressed":
+		return NoCodec, nil
+	case "producer":
+		return TargetProducer, nil
+	}
+	for c, n := range codecNames {
+		if n == name {
+			return Codec(c), nil
+		}
+	}
+	return NoCodec, fmt.Errorf("compression %q: want producer, uncompressed, %s", name, strings.Join(codecNames[1:], ", "))
+}
+
+var (
+	// ErrTooLarge: the bytes would unpack to more than the bound.
+	ErrTooLarge = errors.New("batch: unpacks to more than allowed")
+	// ErrCodec: no such codec.
+	ErrCodec = errors.New("batch: unknown codec")
+)
+
+// Decompress unpacks src into a new slice of at most max bytes. Snappy is read
+// with and without the framing of snappy-java, lz4 as frames, also with the
+// wrong header checksum that Kafka wrote before format 1. Errors: ErrTooLarge,
+// ErrCodec, or what is wrong with src.
+func Decompress(c Codec, src []byte, max int) ([]byte, error) {
+	if c == NoCodec {
+		if len(src) > max {
+			return nil, ErrTooLarge
+		}
+		return append([]byte(nil), src...), nil
+	}
+	return appendDecompressed(nil, c, src, max)
+}
+
+// appendDecompressed unpacks src into dst, which is empty but may have capacity,
+// and which it may replace by a larger one.
+func appendDecompressed(dst []byte, c Codec, src []byte, max int) ([]byte, error) {
+	dst = dst[:0]
+	switch c {
+	case Gzip:
+		return appendGunzip(dst, src, max)
+	case Snappy:
+		return appendUnsnappy(dst, src, max)
+	case LZ4:
+		return appendUnlz4(dst, src, max)
+	case Zstd:
+		return appendUnzstd(dst, src, max)
+	}
+	return nil, fmt.Errorf("%w %d", ErrCodec, int8(c))
+}
+
+// Compress packs src into a new slice. Level 0 is the codec's default; levels
+// have the meaning of KIP-390 and are brought into the codec's range. Snappy
+// has none.
+func Compress(c Codec, level int, src []byte) ([]byte, error) {
+	return appendCompressed(nil, c, level, src)
+}
+
+// appendCompressed appends packed src to dst.
+func appendCompressed(dst []byte, c Codec, level int, src []byte) ([]byte, error) {
+	switch c {
+	case NoCodec:
+		return append(dst, src...), nil
+	case Gzip:
+		return appendGzip(dst, level, src)
+	case Snappy:
+		return appendSnappy(dst, src), nil
+	case LZ4:
+		return appendLZ4(dst, level, src)
+	case Zstd:
+		return zstdEncoder(level).EncodeAll(src, dst), nil
+	}
+	return nil, fmt.Errorf("%w %d", ErrCodec, int8(c))
+}
+
+// scratchKeep is the largest buffer that goes back to the pool.
+const scratchKeep = 8 << 20
+
+var scratch = sync.Pool{New: func() any { b := make([]byte, 0, 64<<10); return &b }}
+
+func getScratch() *[]byte { return scratch.Get().(*[]byte) }
+
+func putScratch(b *[]byte) {
+	if cap(*b) <= scratchKeep {
+		*b = (*b)[:0]
+		scratch.Put(b)
+	}
+}
+
+// grown returns dst with room for at least n more bytes, never more than twice
+// what is needed, so that memory follows the bytes that really came out.
+func grown(dst []byte, n int) []byte {
+	if cap(dst)-len(dst) >= n {
+		return dst
+	}
+	bigger := make([]byte, len(dst), max(2*len(dst), len(dst)+n))
+	copy(bigger, dst)
+	return bigger
+}
+
+type gunzipper struct {
+	src bytes.Reader
+	z   gzip.Reader
+}
+
+var gunzippers = sync.Pool{New: func() any { return new(gunzipper) }}
+
+func appendGunzip(dst, src []byte, max int) ([]byte, error) {
+	g := gunzippers.Get().(*gunzipper)
+	defer func() {
+		g.src.Reset(nil)
+		gunzippers.Put(g)
+	}()
+	g.src.Reset(src)
+	if err := g.z.Reset(&g.src); err != nil {
+		return nil, fmt.Errorf("gzip: %w", err)
+	}
+	for {
+		if len(dst) == cap(dst) {
+			dst = grown(dst, 512+len(dst)/2)
+		}
+		room := dst[len(dst):cap(dst)]
+		n, err := g.z.Read(room)
+		dst = dst[:len(dst)+n]
+		if len(dst) > max {
+			return nil, ErrTooLarge
+		}
+		if err == io.EOF {
+			return dst, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("gzip: %w", err)
+		}
+	}
+}
+
+// gzippers holds one pool per level from -1, the default, to 9.
+var gzippers [11]sync.Pool
+
+func appendGzip(dst []byte, level int, src []byte) ([]byte, error) {
+	if level == 0 {
+		level = gzip.DefaultCompression
+	}
+	level = min(max(level, gzip.DefaultCompression), gzip.BestCompression)
+	out := bytes.NewBuffer(dst)
+	pool := &gzippers[level+1]
+	z, _ := pool.Get().(*gzip.Writer)
+	if z == nil {
+		var err error
+		if z, err = gzip.NewWriterLevel(out, level); err != nil {
+			return nil, fmt.Errorf("gzip: %w", err)
+		}
+	} else {
+		z.Reset(out)
+	}
+	_, err := z.Write(src)
+	if err = errors.Join(err, z.Close()); err != nil {
+		return nil, fmt.Errorf("gzip: %w", err)
+	}
+	z.Reset(io.Discard)
+	pool.Put(z)
+	return out.Bytes(), nil
+}
+
+// zstdDecoder serves all goroutines: DecodeAll keeps no state between calls. It
+// writes only into the room that dst has, which is how output stays bounded; its
+// own limit must therefore never be the smaller one.
+var zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(1<<40), zstd.WithDecoderConcurrency(0))
+	if err != nil {
+		panic("BUG: zstd decoder: " + err.Error())
+	}
+	return d
+})
+
+// zstdRatio: four bytes of a frame can say at most "one byte 128 Ki times".
+const zstdRatio = 128 << 10 / 4
+
+func appendUnzstd(dst, src []byte, limit int) ([]byte, error) {
+	room := max(cap(dst), 4*len(src), 4<<10)
+	var h zstd.Header
+	if h.Decode(src) == nil && h.HasFCS {
+		if h.FrameContentSize > uint64(limit) {
+			return nil, ErrTooLarge
+		}
+		if h.FrameContentSize > zstdRatio*uint64(len(src)) {
+			return nil, fmt.Errorf("zstd: %d bytes claim to hold %d", len(src), h.FrameContentSize)
+		}
+		room = max(cap(dst), int(h.FrameContentSize))
+	}
+	for {
+		room = min(room, limit)
+		if cap(dst) < room {
+			dst = make([]byte, 0, room)
+		}
+		out, err := zstdDecoder().DecodeAll(src, dst[:0:room])
+		if err == nil {
+			return out, nil
+		}
+		if !errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+			return nil, fmt.Errorf("zstd: %w", err)
+		}
+		if room == limit {
+			return nil, ErrTooLarge
+		}
+		// Frames of Java's client do not state their size: try with more room.
+		room *= 4
+	}
+}
+
+// zstdEncoders has one encoder per speed of the library; EncodeAll serves all
+// goroutines.
+var zstdEncoders [zstd.SpeedBestCompression + 1]struct {
+	once sync.Once
+	enc  *zstd.Encoder
+}
+
+func zstdEncoder(level int) *zstd.Encoder {
+	speed := zstd.SpeedDefault
+	if level != 0 {
+		speed = zstd.EncoderLevelFromZstd(level)
+	}
+	e := &zstdEncoders[speed]
+	e.once.Do(func() {
+		// The batch has a checksum of its own, so the frame needs none.
+		enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(speed), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true))
+		if err != nil {
+			panic("BUG: zstd encoder: " + err.Error())
+		}
+		e.enc = enc
+	})
+	return e.enc
+}
