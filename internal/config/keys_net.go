@@ -1,0 +1,31 @@
+package config
+
+// Keys of listeners, connections and requests.
+var netKeys = []spec{
+	{"advertised.listeners", List, null, "", High, ReadOnly, "", live, ""},
+	{"connections.max.idle.ms", Long, "600000", "", Medium, ReadOnly, "", live, ""},
+	{"delete.records.purgatory.purge.interval.requests", Int, "1", "", Medium, ReadOnly, "", live, ""},
+	{"early.start.listeners", List, null, "", High, ReadOnly, "", live, ""},
+	{"fetch.max.bytes", Int, "57671680", "[1024,...]", Medium, ReadOnly, "", live, ""},
+	{"fetch.purgatory.purge.interval.requests", Int, "1000", "", Medium, ReadOnly, "", live, ""},
+	{"listener.security.protocol.map", String, "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT", "", Low, PerBroker, "", live, ""},
+	{"listeners", List, "PLAINTEXT://:9092", "", High, PerBroker, "", live, ""},
+	{"max.connection.creation.rate", Int, "2147483647", "[0,...]", Medium, ClusterWide, "", live, ""},
+	{"max.connections", Int, "2147483647", "[0,...]", Medium, ClusterWide, "", live, ""},
+	{"max.connections.per.ip", Int, "2147483647", "[0,...]", Medium, ClusterWide, "", live, ""},
+	{"max.connections.per.ip.overrides", String, "", "", Medium, ClusterWide, "", live, ""},
+	{"max.incremental.fetch.session.cache.slots", Int, "1000", "[0,...]", Medium, ReadOnly, "", live, ""},
+	{"max.request.partition.size.limit", Int, "2000", "[1,...]", Medium, ReadOnly, "", live, ""},
+	{"num.io.threads", Int, "8", "[1,...]", High, ClusterWide, "", live, ""},
+	{"num.network.threads", Int, "3", "[1,...]", High, ClusterWide, "", live, ""},
+	{"producer.purgatory.purge.interval.requests", Int, "1000", "", Medium, ReadOnly, "", live, ""},
+	{"queued.max.request.bytes", Long, "-1", "", Medium, ReadOnly, "", live, ""},
+	{"queued.max.requests", Int, "500", "[1,...]", High, ReadOnly, "", live, ""},
+	{"request.timeout.ms", Int, "30000", "", High, ReadOnly, "", live, ""},
+	{"socket.connection.setup.timeout.max.ms", Long, "30000", "", Medium, ReadOnly, "", live, ""},
+	{"socket.connection.setup.timeout.ms", Long, "10000", "", Medium, ReadOnly, "", live, ""},
+	{"socket.listen.backlog.size", Int, "50", "[1,...]", Medium, ReadOnly, "", live, ""},
+	{"socket.receive.buffer.bytes", Int, "102400", "", High, ReadOnly, "", live, ""},
+	{"socket.request.max.bytes", Int, "104857600", "[1,...]", High, ReadOnly, "", live, ""},
+	{"socket.send.buffer.bytes", Int, "102400", "", High, ReadOnly, "", live, ""},
+}
