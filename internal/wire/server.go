@@ -1,0 +1,257 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Server accepts connections and runs them.
+type Server struct {
+	handler Handler
+	table   *Table
+	opts    Options
+	budget  *budget
+	pool    *bufferPool
+	logs    *limiter
+
+	draining atomic.Bool
+	stop     chan struct{} // closed by Close
+	nextID   atomic.Uint64
+	wg       sync.WaitGroup // connections, sweeper, accept loops
+
+	mu        sync.Mutex
+	closed    bool
+	listeners map[net.Listener]struct{}
+	conns     map[*Conn]struct{}
+	perIP     map[netip.Addr]int
+}
+
+// NewServer returns a Server that serves nothing yet. Close it in any case: its
+// sweeper already runs. The table must not change any more.
+func NewServer(h Handler, table *Table, opts Options) *Server {
+	s := &Server{
+		handler:   h,
+		table:     table,
+		opts:      opts.withDefaults(),
+		stop:      make(chan struct{}),
+		listeners: make(map[net.Listener]struct{}),
+		conns:     make(map[*Conn]struct{}),
+		perIP:     make(map[netip.Addr]int),
+	}
+	s.budget = &budget{max: s.opts.InflightBytes}
+	s.pool = &bufferPool{budget: s.budget, maxIdle: 64 << 20}
+	s.logs = &limiter{burst: 50, every: 10 * time.Second}
+	s.wg.Go(s.sweepLoop)
+	return s
+}
+
+// Serve accepts connections on l until Close, when it returns nil, or until l
+// fails for good. Running out of descriptors is not for good: it waits and goes
+// on. Serve closes l. name is the listener's name (PLAINTEXT, ...).
+func (s *Server) Serve(l net.Listener, name string) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		_ = l.Close()
+		return nil
+	}
+	s.listeners[l] = struct{}{}
+	s.wg.Add(1)
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.listeners, l)
+		s.mu.Unlock()
+		_ = l.Close()
+		s.wg.Done()
+	}()
+
+	backoff := time.Duration(0)
+	for {
+		nc, err := l.Accept()
+		if err == nil {
+			backoff = 0
+			s.admit(nc, name)
+			continue
+		}
+		if s.draining.Load() {
+			return nil
+		}
+		if !temporaryAccept(err) {
+			return fmt.Errorf("accept on %s %s: %w", name, l.Addr(), err)
+		}
+		// Out of descriptors or memory: the connection stays in the backlog, so
+		// accepting again at once would only spin.
+		backoff = min(max(2*backoff, 5*time.Millisecond), time.Second)
+		s.warn("cannot accept connections, trying again", "listener", name, "err", err)
+		select {
+		case <-time.After(backoff):
+		case <-s.stop:
+			return nil
+		}
+	}
+}
+
+// ServeConn runs one connection that came from elsewhere than a listener of
+// Serve, under the same limits. It does not block.
+func (s *Server) ServeConn(nc net.Conn, name string) { s.admit(nc, name) }
+
+func (s *Server) admit(nc net.Conn, name string) {
+	ip := remoteIP(nc)
+	c := newConn(s, nc, name, ip)
+	s.mu.Lock()
+	reason := ""
+	limit := s.opts.MaxPerIP
+	if n, ok := s.opts.PerIP[ip]; ok {
+		limit = n
+	} else if limit <= 0 {
+		limit = 1 << 31
+	}
+	switch {
+	case s.closed:
+		reason = "shutdown"
+	case s.opts.MaxConns > 0 && len(s.conns) >= s.opts.MaxConns:
+		reason = "max.connections"
+	case ip.IsValid() && s.perIP[ip] >= limit:
+		reason = "max.connections.per.ip"
+	default:
+		s.conns[c] = struct{}{}
+		if ip.IsValid() {
+			s.perIP[ip]++
+		}
+		s.wg.Add(1)
+	}
+	s.mu.Unlock()
+	if reason != "" {
+		_ = nc.Close()
+		if reason != "shutdown" {
+			s.warn("connection refused", "listener", name, "addr", addrString(nc.RemoteAddr()), "limit", reason)
+		}
+		if s.opts.Meter != nil {
+			s.opts.Meter.ConnRefused(name, reason)
+		}
+		return
+	}
+	if s.opts.Meter != nil {
+		s.opts.Meter.ConnOpened(name)
+	}
+	c.tune()
+	go func() {
+		defer s.wg.Done()
+		c.run()
+		s.mu.Lock()
+		delete(s.conns, c)
+		if ip.IsValid() {
+			if s.perIP[ip]--; s.perIP[ip] == 0 {
+				delete(s.perIP, ip)
+			}
+		}
+		s.mu.Unlock()
+		if s.opts.Meter != nil {
+			s.opts.Meter.ConnClosed(name)
+		}
+	}()
+}
+
+// Conns returns the number of open connections.
+func (s *Server) Conns() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+// Close stops accepting, closes idle connections at once and the others when
+// the requests they sent are answered, at the latest after CloseGrace. It
+// returns when all goroutines have ended.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		s.wg.Wait()
+		return nil
+	}
+	s.closed = true
+	s.draining.Store(true)
+	close(s.stop)
+	for l := range s.listeners {
+		_ = l.Close()
+	}
+	for c := range s.conns {
+		// Ends the blocking read; the read loop then sees draining.
+		_ = c.nc.SetReadDeadline(time.Unix(1, 0))
+	}
+	s.mu.Unlock()
+
+	grace := time.AfterFunc(s.opts.CloseGrace, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for c := range s.conns {
+			c.kill()
+		}
+	})
+	s.wg.Wait()
+	grace.Stop()
+	return nil
+}
+
+func (s *Server) warn(msg string, args ...any) {
+	ok, dropped := s.logs.allow(time.Now())
+	if !ok {
+		return
+	}
+	if dropped > 0 {
+		args = append(args, "suppressed", dropped)
+	}
+	s.opts.Log.Warn(msg, args...)
+}
+
+// limiter lets burst log lines pass per period and counts the others.
+type limiter struct {
+	burst int
+	every time.Duration
+
+	mu      sync.Mutex
+	start   time.Time
+	n       int
+	dropped int
+}
+
+func (l *limiter) allow(now time.Time) (ok bool, dropped int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.start) >= l.every {
+		l.start, l.n = now, 0
+		dropped, l.dropped = l.dropped, 0
+	}
+	if l.n >= l.burst {
+		l.dropped++
+		return false, 0
+	}
+	l.n++
+	return true, dropped
+}
+
+func remoteIP(nc net.Conn) netip.Addr {
+	if a, ok := nc.RemoteAddr().(*net.TCPAddr); ok {
+		return a.AddrPort().Addr().Unmap().WithZone("")
+	}
+	return netip.Addr{}
+}
+
+func addrString(a net.Addr) string {
+	if a == nil {
+		return "unknown"
+	}
+	return a.String()
+}
+
+// quiet says that err is an ordinary end of a connection.
+func quiet(err error) bool {
+	return err == nil || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) || resetByPeer(err)
+}
