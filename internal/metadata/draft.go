@@ -114,6 +114,8 @@ func (d *Draft) Apply(r Record) {
 			d.img.moving++
 		}
 		*p = r.Partition
+	case *LeaderEpochsRecord:
+		d.raiseEpochs(r.Leader)
 	case *TopicRemovedRecord:
 		d.removeTopic(r.ID)
 	case *ConfigRecord:
@@ -218,6 +220,28 @@ func (d *Draft) removeTopic(id kafka.TopicID) {
 	if ck := (ConfigKey{TopicConfig, t.Name}); d.img.Config(ck.Kind, ck.Name) != nil {
 		d.img.configs.del(&d.ownConfigs, ck)
 		d.touchConfig(ck)
+	}
+}
+
+func (d *Draft) raiseEpochs(leader kafka.BrokerID) {
+	var led []kafka.TopicID
+	d.img.EachTopic(func(t *Topic) bool {
+		for i := range t.Partitions {
+			if t.Partitions[i].Leader == leader {
+				led = append(led, t.ID)
+				break
+			}
+		}
+		return true
+	})
+	for _, id := range led {
+		t := d.change(id)
+		for i := range t.Partitions {
+			if p := &t.Partitions[i]; p.Leader == leader {
+				p.LeaderEpoch++
+				p.PartitionEpoch++
+			}
+		}
 	}
 }
 

@@ -33,6 +33,10 @@ type PartitionRecord struct {
 	Partition Partition
 }
 
+// LeaderEpochsRecord raises the leader epoch of every partition that a broker
+// leads, by one: one line however many there are.
+type LeaderEpochsRecord struct{ Leader kafka.BrokerID }
+
 // TopicRemovedRecord deletes a topic and its configs.
 type TopicRemovedRecord struct{ ID kafka.TopicID }
 
@@ -56,6 +60,7 @@ func (*ClusterRecord) recordType() string       { return "cluster" }
 func (*TopicRecord) recordType() string         { return "topic" }
 func (*PartitionsRecord) recordType() string    { return "partitions" }
 func (*PartitionRecord) recordType() string     { return "partition" }
+func (*LeaderEpochsRecord) recordType() string  { return "leader-epochs" }
 func (*TopicRemovedRecord) recordType() string  { return "topic-removed" }
 func (*ConfigRecord) recordType() string        { return "config" }
 func (*BrokerRecord) recordType() string        { return "broker" }
