@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/weirmq/weir/internal/metrics"
 )
 
 // Conn is one client connection.
@@ -16,6 +18,7 @@ type Conn struct {
 	nc       net.Conn
 	raw      syscall.RawConn // of a plain TCP connection, else nil
 	listener string
+	meter    *metrics.Listener
 	ip       netip.Addr
 	id       uint64
 
@@ -157,6 +160,7 @@ func (c *Conn) run() {
 		c.in = nil
 	}
 	if !orderly && !quiet(err) && !c.srv.draining.Load() {
+		c.meter.Killed("failed")
 		c.srv.warn("connection failed", "listener", c.listener, "addr", c.addr(), "err", err)
 	}
 }

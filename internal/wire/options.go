@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net/netip"
 	"time"
+
+	"github.com/weirmq/weir/internal/metrics"
 )
 
 // Options of a Server. Zero means the default in the comment.
@@ -44,29 +46,8 @@ type Options struct {
 	// to the kernel, which then tunes them itself.
 	SendBuf, RecvBuf int
 
-	Log   *slog.Logger // slog.Default
-	Meter Meter        // nil: nothing is counted
-}
-
-// Meter takes what a Server counts. Its methods are called on hot paths from
-// many goroutines and must not block.
-type Meter interface {
-	ConnOpened(listener string)
-	ConnClosed(listener string)
-	// ConnRefused counts a connection closed before its first request; reason
-	// is one of few constants.
-	ConnRefused(listener, reason string)
-	// RequestDone is called when the response is on its way to the kernel.
-	RequestDone(listener string, key, version int16, m Measure)
-}
-
-// Measure is one request's account. Sizes count whole frames in bytes.
-type Measure struct {
-	RequestBytes, ResponseBytes int64
-	// Handle is the time in Handler.Handle, Wait the time from its return until
-	// the response was ready and at the head of the queue, Total from the arrival
-	// of the frame to the response's hand-over for sending.
-	Handle, Wait, Total time.Duration
+	Log     *slog.Logger // slog.Default
+	Metrics *metrics.Set // nil: nothing is counted
 }
 
 func (o Options) withDefaults() Options {

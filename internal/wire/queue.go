@@ -280,6 +280,7 @@ func (c *Conn) sendItem(it *item, now time.Time) error {
 
 func (c *Conn) writeFailed(err error) {
 	if !quiet(err) {
+		c.meter.Killed("failed")
 		c.srv.warn("connection failed", "listener", c.listener, "addr", c.addr(), "err", err)
 	}
 	c.kill()

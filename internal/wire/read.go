@@ -49,6 +49,7 @@ func (c *Conn) readLoop() (orderly bool, err error) {
 		for c.w-c.r >= 4 {
 			size := int(int32(binary.BigEndian.Uint32(c.in.b[c.r:])))
 			if size < headerMin || size > c.srv.opts.MaxRequestBytes {
+				c.meter.Killed("malformed")
 				c.srv.warn("connection closed: not a Kafka request", "listener", c.listener, "addr", c.addr(),
 					"reason", badPrefix(c.in.b[c.r:c.w], size, c.srv.opts.MaxRequestBytes))
 				return true, errClose
@@ -262,6 +263,7 @@ func (c *Conn) frameBuffer(n int) (*buffer, error) {
 func (c *Conn) serve(frame []byte, buf *buffer) (stop bool, err error) {
 	h, err := parseHeader(c.srv.table, frame)
 	if err != nil {
+		c.meter.Killed("malformed")
 		c.srv.warn("connection closed: not a Kafka request", "listener", c.listener, "addr", c.addr(), "reason", err)
 		return true, errClose
 	}
@@ -317,6 +319,7 @@ func (c *Conn) refuse(h header) (stop bool, err error) {
 		}
 		return false, nil
 	}
+	c.meter.Killed("unsupported")
 	offered := "none"
 	if h.api.ok {
 		offered = fmt.Sprintf("%d to %d", h.api.min, h.api.max)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirmq/weir/internal/disk"
+	"github.com/weirmq/weir/internal/metrics"
 )
 
 const (
@@ -70,12 +71,10 @@ func (c *Conn) respond(it *item, now time.Time) error {
 }
 
 func (c *Conn) measure(it *item, size int64, now time.Time) {
-	if m := c.srv.opts.Meter; m != nil {
-		m.RequestDone(c.listener, it.key, it.version, Measure{
-			RequestBytes: int64(it.requestBytes), ResponseBytes: size,
-			Handle: it.handle, Wait: now.Sub(it.handled), Total: now.Sub(it.received),
-		})
-	}
+	c.srv.meters[it.key].Done(it.version, metrics.Request{
+		RequestBytes: int64(it.requestBytes), ResponseBytes: size,
+		Local: it.handle, Remote: now.Sub(it.handled), Total: now.Sub(it.received),
+	})
 }
 
 func (c *Conn) openOut(now time.Time) {

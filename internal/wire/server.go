@@ -9,6 +9,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirmq/weir/internal/metrics"
 )
 
 // Server accepts connections and runs them.
@@ -19,6 +23,7 @@ type Server struct {
 	budget  *budget
 	pool    *bufferPool
 	logs    *limiter
+	meters  []*metrics.API // by key; nil without metrics
 
 	draining atomic.Bool
 	stop     chan struct{} // closed by Close
@@ -46,6 +51,10 @@ func NewServer(h Handler, table *Table, opts Options) *Server {
 	}
 	s.budget = &budget{max: s.opts.InflightBytes}
 	s.pool = &bufferPool{budget: s.budget, maxIdle: 64 << 20}
+	table.Each(func(key, lo, hi int16) {
+		s.meters = append(s.meters, make([]*metrics.API, int(key)+1-len(s.meters))...)
+		s.meters[key] = s.opts.Metrics.API(kmsg.NameForKey(key), lo, hi)
+	})
 	s.logs = &limiter{burst: 50, every: 10 * time.Second}
 	s.wg.Go(s.sweepLoop)
 	return s
@@ -64,6 +73,7 @@ func (s *Server) Serve(l net.Listener, name string) error {
 	s.listeners[l] = struct{}{}
 	s.wg.Add(1)
 	s.mu.Unlock()
+	meter := s.opts.Metrics.Listener(name)
 	defer func() {
 		s.mu.Lock()
 		delete(s.listeners, l)
@@ -77,7 +87,7 @@ func (s *Server) Serve(l net.Listener, name string) error {
 		nc, err := l.Accept()
 		if err == nil {
 			backoff = 0
-			s.admit(nc, name)
+			s.admit(nc, name, meter)
 			continue
 		}
 		if s.draining.Load() {
@@ -100,11 +110,14 @@ func (s *Server) Serve(l net.Listener, name string) error {
 
 // ServeConn runs one connection that came from elsewhere than a listener of
 // Serve, under the same limits. It does not block.
-func (s *Server) ServeConn(nc net.Conn, name string) { s.admit(nc, name) }
+func (s *Server) ServeConn(nc net.Conn, name string) {
+	s.admit(nc, name, s.opts.Metrics.Listener(name))
+}
 
-func (s *Server) admit(nc net.Conn, name string) {
+func (s *Server) admit(nc net.Conn, name string, meter *metrics.Listener) {
 	ip := remoteIP(nc)
 	c := newConn(s, nc, name, ip)
+	c.meter = meter
 	s.mu.Lock()
 	reason := ""
 	limit := s.opts.MaxPerIP
@@ -133,14 +146,10 @@ func (s *Server) admit(nc net.Conn, name string) {
 		if reason != "shutdown" {
 			s.warn("connection refused", "listener", name, "addr", addrString(nc.RemoteAddr()), "limit", reason)
 		}
-		if s.opts.Meter != nil {
-			s.opts.Meter.ConnRefused(name, reason)
-		}
+		meter.Refused(reason)
 		return
 	}
-	if s.opts.Meter != nil {
-		s.opts.Meter.ConnOpened(name)
-	}
+	meter.Opened()
 	c.tune()
 	go func() {
 		defer s.wg.Done()
@@ -153,9 +162,7 @@ func (s *Server) admit(nc net.Conn, name string) {
 			}
 		}
 		s.mu.Unlock()
-		if s.opts.Meter != nil {
-			s.opts.Meter.ConnClosed(name)
-		}
+		meter.Closed()
 	}()
 }
 
@@ -164,6 +171,30 @@ func (s *Server) Conns() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.conns)
+}
+
+// FrameBytes returns the memory large requests hold and the most they may.
+func (s *Server) FrameBytes() (used, max int64) {
+	s.budget.mu.Lock()
+	defer s.budget.mu.Unlock()
+	return s.budget.used, s.budget.max
+}
+
+// EachSoftware counts open connections by the client software they named.
+func (s *Server) EachSoftware(yield func(name, version string, n int) bool) {
+	counts := make(map[software]int)
+	s.mu.Lock()
+	for c := range s.conns {
+		if sw := c.software.Load(); sw != nil {
+			counts[*sw]++
+		}
+	}
+	s.mu.Unlock()
+	for sw, n := range counts {
+		if !yield(sw.name, sw.version, n) {
+			return
+		}
+	}
 }
 
 // Close stops accepting, closes idle connections at once and the others when

@@ -50,12 +50,14 @@ func (c *Conn) sweep(now time.Time) {
 	if a := c.activity.Load(); a != w.activity || w.idleFrom.IsZero() || c.busy.Load() || c.queued.Load() > 0 {
 		w.activity, w.idleFrom = a, now
 	} else if now.Sub(w.idleFrom) >= o.IdleTimeout {
+		c.meter.Killed("idle")
 		c.kill()
 		return
 	}
 	if f, n := c.partial.Load(), c.arrived.Load(); f == 0 || f != w.frame || n-w.frameBytes >= stallBytes {
 		w.frame, w.frameBytes, w.frameFrom = f, n, now
 	} else if now.Sub(w.frameFrom) >= o.StallTimeout {
+		c.meter.Killed("stalled")
 		c.srv.warn("connection closed: a request began and did not go on", "listener", c.listener, "addr", c.addr(),
 			"bytes_waited_for", c.awaited.Load(), "timeout", o.StallTimeout)
 		c.kill()
@@ -64,6 +66,7 @@ func (c *Conn) sweep(now time.Time) {
 	if n := c.writes.Load(); n%2 == 0 || n != w.write {
 		w.write, w.writeFrom = n, now
 	} else if now.Sub(w.writeFrom) >= o.WriteTimeout {
+		c.meter.Killed("unread")
 		c.srv.warn("connection closed: the client does not read its response", "listener", c.listener, "addr", c.addr(),
 			"timeout", o.WriteTimeout)
 		c.kill()
