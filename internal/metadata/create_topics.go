@@ -21,7 +21,7 @@ func (c *Controller) createTopics(req *kmsg.CreateTopicsRequest) (*kmsg.CreateTo
 	for i := range req.Topics {
 		names[req.Topics[i].Topic]++
 	}
-	job := creation{c: c, def: c.cfg.Defaults(c.img()), version: req.Version, spellings: map[string]string{}}
+	job := creation{c: c, def: c.cfg.Defaults(c.img()), version: req.Version, spellings: map[string]string{}, ids: map[kafka.TopicID]bool{}}
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		out := kmsg.NewCreateTopicsResponseTopic()
@@ -53,6 +53,7 @@ type creation struct {
 	records   []Record
 	added     int
 	spellings map[string]string // collisionKey -> name, of this request
+	ids       map[kafka.TopicID]bool
 	placer    *placer
 }
 
@@ -93,7 +94,7 @@ func (j *creation) create(t *kmsg.CreateTopicsRequestTopic, out *kmsg.CreateTopi
 	if j.added += len(ps); j.added > maxPartitionsPerRequest {
 		return fail(kafka.ErrPolicyViolation, "Unable to perform excessively large batch operation.")
 	}
-	id := c.cfg.NewID()
+	id := j.newID()
 	j.records = append(j.records, &TopicRecord{Name: t.Topic, ID: id, Partitions: ps})
 	if len(set) > 0 {
 		j.records = append(j.records, &ConfigRecord{Key: ConfigKey{TopicConfig, t.Topic}, Set: set})
@@ -108,6 +109,23 @@ func (j *creation) create(t *kmsg.CreateTopicsRequestTopic, out *kmsg.CreateTopi
 		out.Configs = c.cfg.Rules.TopicConfigs(c.img(), set)
 	}
 	return nil
+}
+
+// newID makes an id that is free. As in Kafka no id reads like a command-line
+// flag, and the first two are never given: they stand for none and for the
+// metadata log.
+func (j *creation) newID() kafka.TopicID {
+	for range 1000 {
+		id := j.c.cfg.NewID()
+		if id.IsZero() || id == (kafka.TopicID{15: 1}) || id.String()[0] == '-' {
+			continue
+		}
+		if _, taken := j.c.img().TopicByID(id); !taken && !j.ids[id] {
+			j.ids[id] = true
+			return id
+		}
+	}
+	panic("BUG: 1000 new topic ids in a row were taken")
 }
 
 // placed lets the placer choose; -1 stands for the defaults.
