@@ -57,6 +57,11 @@ func (s *Shared) Region(off, n int64) (Region, bool) {
 	return Region{File: s.File, Off: off, Len: n, shared: s}, true
 }
 
+// Hand is Region for a caller who gives up a reference of its own.
+func (s *Shared) Hand(off, n int64) Region {
+	return Region{File: s.File, Off: off, Len: n, shared: s}
+}
+
 // Region is a stretch of a file to be sent. It is passed by value; whoever holds
 // it last calls Release exactly once. The zero Region is empty and needs no
 // Release (which then does nothing). The bytes are immutable as long as the log

@@ -1,0 +1,333 @@
+package commitlog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/weirmq/weir/internal/batch"
+	"github.com/weirmq/weir/internal/kafka"
+)
+
+// isDamage says whether err is about the bytes and not about reading them.
+func isDamage(err error) bool {
+	return errors.Is(err, errTorn) || errors.Is(err, batch.ErrCorrupt) || errors.Is(err, batch.ErrMagic) || errors.Is(err, batch.ErrShort)
+}
+
+// readTopicID compares the folder's topic id with the expected one and writes it
+// where it is missing or unreadable.
+func (op *opening) readTopicID(fresh bool) error {
+	if !fresh {
+		b, err := op.fs.ReadFile(op.file(metadataFile))
+		if err == nil {
+			var id kafka.TopicID
+			if id, err = parseTopicID(b); err == nil {
+				if !op.id.IsZero() && !id.IsZero() && id != op.id {
+					return fmt.Errorf("commitlog: %s holds topic id %s, want %s: %w", op.Dir(), id, op.id, kafka.ErrInconsistentTopicID)
+				}
+				if !id.IsZero() || op.id.IsZero() {
+					op.id = id
+					return nil
+				}
+			}
+		}
+		if err != nil && !isNotExist(err) {
+			op.log.Warn("topic id not readable, written anew", "partition", op.tp.String(), "err", err)
+		}
+	}
+	if op.id.IsZero() {
+		return nil
+	}
+	path := op.file(metadataFile)
+	if err := op.replace(path, encodeTopicID(op.id)); err != nil {
+		return err
+	}
+	op.namesDirty.Store(true)
+	op.unsynced.add(path)
+	return nil
+}
+
+func encodeTopicID(id kafka.TopicID) []byte {
+	return fmt.Appendf(nil, "version: 0\ntopic_id: %s", id)
+}
+
+func parseTopicID(b []byte) (kafka.TopicID, error) {
+	version, rest, _ := strings.Cut(strings.TrimRight(string(b), "\r\n"), "\n")
+	if strings.TrimSpace(version) != "version: 0" {
+		return kafka.TopicID{}, fmt.Errorf("%s begins with %.40q, want version: 0", metadataFile, version)
+	}
+	text, ok := strings.CutPrefix(strings.TrimSpace(rest), "topic_id: ")
+	if !ok {
+		return kafka.TopicID{}, fmt.Errorf("%s has no topic_id", metadataFile)
+	}
+	return kafka.ParseTopicID(strings.TrimSpace(text))
+}
+
+// readEpochs loads the epoch file; false when it must be rebuilt.
+func (op *opening) readEpochs() bool {
+	b, err := op.fs.ReadFile(op.file(epochFile))
+	if err == nil {
+		var chain []epochStart
+		if chain, err = parseEpochs(b); err == nil {
+			op.epochs.set(chain, false)
+			return true
+		}
+	}
+	if isNotExist(err) {
+		empty := true
+		for _, s := range op.segs {
+			empty = empty && s.size == 0
+		}
+		if empty || !op.cfg.Clean && op.cfg.RecoveryPoint <= op.segs[0].base {
+			return true // recovery sees every batch
+		}
+	}
+	op.log.Warn("leader epochs rebuilt from the batches", "partition", op.tp.String(), "why", err.Error())
+	return false
+}
+
+// rebuildEpochs takes the chain from the batches. A segment whose first epoch is
+// also the next one's holds no other and is not walked.
+func (op *opening) rebuildEpochs() error {
+	op.epochs.set(nil, true)
+	firstEpoch := func(s *segment) (kafka.Epoch, error) {
+		f, err := s.acquire()
+		if err != nil {
+			return 0, err
+		}
+		defer f.Release()
+		b, err := newScanner(f, 0, s.size, false).next()
+		if err != nil {
+			return 0, &CorruptError{f.Name(), 0, err}
+		}
+		return b.LeaderEpoch(), nil
+	}
+	for i, s := range op.segs {
+		if s.size == 0 {
+			continue
+		}
+		first, err := firstEpoch(s)
+		if err != nil {
+			return err
+		}
+		if first >= 0 {
+			op.epochs.assign(first, s.base)
+		}
+		if i+1 < len(op.segs) && op.segs[i+1].size > 0 {
+			next, err := firstEpoch(op.segs[i+1])
+			if err != nil {
+				return err
+			}
+			if next == first {
+				continue
+			}
+		}
+		err = op.walk(s, 0, func(b found) error {
+			if e := b.LeaderEpoch(); e >= 0 {
+				op.epochs.assign(e, b.BaseOffset())
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// walk calls fn for the batches of a segment that end at or above from.
+func (l *Log) walk(s *segment, from kafka.Offset, fn func(b found) error) error {
+	f, err := s.acquire()
+	if err != nil {
+		return err
+	}
+	defer f.Release()
+	size := s.sizeNow()
+	pos := int64(0)
+	if from > s.base {
+		p, ok, err := s.search(f, from, size)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return nil
+		}
+		pos = p.pos
+	}
+	sc := newScanner(f, pos, size, false)
+	for {
+		b, err := sc.next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return &CorruptError{f.Name(), sc.pos, err}
+		}
+		if b.LastOffset() < from {
+			continue
+		}
+		if err := fn(b); err != nil {
+			return err
+		}
+	}
+}
+
+// loadProducers brings the producer state up to End: the newest usable snapshot,
+// then the batches after it.
+func (op *opening) loadProducers() error {
+	return op.restoreProducers(op.cfg.Now.UnixMilli())
+}
+
+// restoreProducers rebuilds the producer state as of End. Snapshots above End go:
+// what they tell of is no longer in the log.
+func (l *Log) restoreProducers(nowMs int64) error {
+	l.producers.reset()
+	end, start := l.End(), l.LogStart()
+	from := start
+	keep := l.snapshots[:0]
+	for _, off := range l.snapshots {
+		if off <= end {
+			keep = append(keep, off)
+		} else if err := l.fs.Remove(l.path(off, snapshotExt)); err != nil && !isNotExist(err) {
+			return err
+		}
+	}
+	l.snapshots = keep
+	expiration := l.options().ProducerExpirationMs
+	for len(l.snapshots) > 0 {
+		off := l.snapshots[len(l.snapshots)-1]
+		b, err := l.fs.ReadFile(l.path(off, snapshotExt))
+		var entries []snapshotEntry
+		if err == nil {
+			entries, err = parseSnapshot(b)
+		}
+		if err == nil {
+			l.producers.load(entries, nowMs, expiration)
+			from = max(off, start)
+			break
+		}
+		l.log.Warn("producer snapshot not usable", "partition", l.tp.String(), "offset", int64(off), "err", err)
+		if err := l.fs.Remove(l.path(off, snapshotExt)); err != nil && !isNotExist(err) {
+			return err
+		}
+		l.snapshots = l.snapshots[:len(l.snapshots)-1]
+	}
+	segs := l.segments()
+	for _, s := range segs[findSegment(segs, from):] {
+		if s.next > from || s.size > 0 {
+			if err := s.cutAborted(from); err != nil {
+				return err
+			}
+		}
+		if from >= end {
+			continue
+		}
+		err := l.walk(s, from, func(b found) error {
+			if !b.HasProducer() || b.BaseOffset() < from {
+				return nil
+			}
+			txn, aborted, err := l.producers.update(b.View)
+			if err == nil && aborted {
+				err = s.addAborted(txn)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	l.producers.expire(nowMs, expiration)
+	return nil
+}
+
+// recallProducer completes the window of a producer that came from a snapshot,
+// which knows its last batch only, by looking for the earlier ones in the log. It
+// says whether it found any: then b is to be judged again.
+func (l *Log) recallProducer(b batch.View) bool {
+	l.producers.mu.Lock()
+	p := l.producers.byID[b.ProducerID()]
+	ask := p != nil && p.partial && p.n > 0 && b.ProducerEpoch() == p.epoch
+	var last sent
+	var have int8
+	if ask {
+		p.partial = false // once
+		last, have = p.last[0], p.n
+	}
+	l.producers.mu.Unlock()
+	if !ask || have >= window {
+		return false
+	}
+	var earlier []sent
+	segs := l.segments()
+	firstWanted := last.last - kafka.Offset(last.delta)
+	budget := int64(recallBytes)
+	for i := findSegment(segs, firstWanted); i >= 0 && budget > 0 && len(earlier) < window; i-- {
+		s := segs[i]
+		var here []sent
+		from := l.recallFrom(s, firstWanted, budget)
+		err := l.walk(s, from, func(f found) error {
+			budget -= f.size
+			if f.BaseOffset() >= firstWanted {
+				return io.EOF
+			}
+			if f.ProducerID() == b.ProducerID() && f.ProducerEpoch() == b.ProducerEpoch() && !f.Control() {
+				here = append(here, sent{f.LastSequence(), f.LastOffsetDelta(), f.LastOffset(), f.MaxTimestamp()})
+			}
+			return nil
+		})
+		if err != nil && err != io.EOF {
+			return false
+		}
+		earlier = append(here, earlier...)
+	}
+	if len(earlier) == 0 {
+		return false
+	}
+	l.producers.mu.Lock()
+	defer l.producers.mu.Unlock()
+	all := append(earlier, p.last[:p.n]...)
+	all = all[max(0, len(all)-window):]
+	p.n = int8(copy(p.last[:], slices.Clone(all)))
+	return true
+}
+
+// recallBytes bounds how far back recallProducer looks: five batches in flight of
+// each of many producers lie well within it.
+const recallBytes = 16 << 20
+
+// recallFrom is an offset about budget bytes before off.
+func (l *Log) recallFrom(s *segment, off kafka.Offset, budget int64) kafka.Offset {
+	f, err := s.acquire()
+	if err != nil {
+		return s.base
+	}
+	defer f.Release()
+	p, ok, err := s.search(f, off, s.sizeNow())
+	if err != nil {
+		return s.base
+	}
+	pos := s.sizeNow()
+	if ok {
+		pos = p.pos
+	}
+	if pos <= budget {
+		return s.base
+	}
+	// No index maps positions to offsets; halve the offsets until close enough.
+	lo, hi := s.base, off
+	for hi-lo > 1 {
+		mid := lo + (hi-lo)/2
+		q, ok, err := s.search(f, mid, s.sizeNow())
+		if err != nil {
+			return s.base
+		}
+		if !ok || q.pos > pos-budget {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return lo
+}

@@ -1,0 +1,568 @@
+package commitlog
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/weirmq/weir/internal/batch"
+	"github.com/weirmq/weir/internal/disk"
+	"github.com/weirmq/weir/internal/kafka"
+)
+
+// Open opens a partition's log and makes it when there is none. After a crash it
+// recovers: batches at or above the recovery point are checked and a torn tail is
+// cut, with one warning. It reads no segment that lies below the recovery point,
+// and after a clean close only the last few headers of the active one.
+//
+// Errors: *CorruptError for damage that a crash does not explain,
+// kafka.ErrInconsistentTopicID (wrapped) when the folder belongs to another topic.
+func Open(cfg Config) (*Log, error) {
+	o := cfg.Options.filled()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	l := &Log{fs: cfg.FS, log: cfg.Log, tp: cfg.TP, id: cfg.ID, syncing: make(chan struct{}, 1)}
+	if l.log == nil {
+		l.log = slog.New(slog.DiscardHandler)
+	}
+	l.futureTs = kafka.NoOffset
+	l.dir.Store(&cfg.Dir)
+	l.opts.Store(&o)
+	op := opening{Log: l, cfg: &cfg}
+	err := op.run()
+	if err != nil {
+		for _, s := range op.segs {
+			s.release(true)
+		}
+		return nil, err
+	}
+	return l, nil
+}
+
+// opening is the state of one Open.
+type opening struct {
+	*Log
+	cfg   *Config
+	segs  []*segment
+	sizes map[string]int64 // of the folder's files
+}
+
+func (op *opening) run() error {
+	fresh, err := op.list()
+	if err != nil {
+		return err
+	}
+	if !fresh {
+		if err := op.strays(); err != nil {
+			return err
+		}
+		if err := op.collect(); err != nil {
+			return err
+		}
+	}
+	if err := op.readTopicID(fresh); err != nil {
+		return err
+	}
+	if len(op.segs) == 0 {
+		s, err := op.createSegment(op.cfg.LogStart, op.cfg.Now.UnixMilli())
+		if err != nil {
+			return err
+		}
+		op.segs = []*segment{s}
+	}
+	epochsOK := fresh || op.readEpochs()
+	if err := op.recover(); err != nil {
+		return err
+	}
+	if err := op.restart(); err != nil {
+		return err
+	}
+	op.settle()
+	if !epochsOK {
+		if err := op.rebuildEpochs(); err != nil {
+			return err
+		}
+	}
+	op.epochs.truncateEnd(op.End())
+	op.epochs.truncateStart(op.LogStart())
+	return op.loadProducers()
+}
+
+// list reads the folder, or makes it.
+func (op *opening) list() (fresh bool, err error) {
+	entries, err := op.fs.ReadDir(op.cfg.Dir)
+	if isNotExist(err) {
+		if err := op.fs.MkdirAll(op.cfg.Dir); err != nil {
+			return false, err
+		}
+		op.parentNew.Store(true)
+		op.namesDirty.Store(true)
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	op.sizes = make(map[string]int64, len(entries))
+	for _, e := range entries {
+		if !e.Dir {
+			op.sizes[e.Name] = e.Size
+		}
+	}
+	return false, nil
+}
+
+func (op *opening) names() []string {
+	names := make([]string, 0, len(op.sizes))
+	for name := range op.sizes {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (op *opening) remove(name string) error {
+	delete(op.sizes, name)
+	op.namesDirty.Store(true)
+	if err := op.fs.Remove(op.file(name)); err != nil && !isNotExist(err) {
+		return err
+	}
+	return nil
+}
+
+// strays ends what a crash interrupted. A .cleaned file is an unfinished result
+// and goes; so does what waits for deletion and what an atomic write left. A .swap
+// log is a finished result: what it covers goes and it takes its place. If some
+// results of the same cleaning are still .cleaned, the finished ones at or above
+// the first of those go too: the old segments are all there.
+func (op *opening) strays() error {
+	minCleaned := kafka.Offset(-1)
+	var swaps []kafka.Offset
+	for _, name := range op.names() {
+		switch filepath.Ext(name) {
+		case deletedExt, tmpExt:
+			if err := op.remove(name); err != nil {
+				return err
+			}
+		case cleanedExt:
+			if base, _, ok := parseName(name); ok && (minCleaned < 0 || base < minCleaned) && strings.HasSuffix(name, logExt+cleanedExt) {
+				minCleaned = base
+			}
+			if err := op.remove(name); err != nil {
+				return err
+			}
+		case swapExt:
+			if base, ext, ok := parseName(name); ok && ext == logExt+swapExt {
+				swaps = append(swaps, base)
+			}
+		}
+	}
+	for _, base := range swaps {
+		if minCleaned >= 0 && base >= minCleaned {
+			for _, ext := range segmentExts {
+				if err := op.remove(fileName(base, ext+swapExt)); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if err := op.finishSwap(base); err != nil {
+			return err
+		}
+	}
+	for _, name := range op.names() { // index files whose log was renamed already
+		if strings.HasSuffix(name, swapExt) {
+			if base, ext, ok := parseName(name); ok {
+				plain := fileName(base, strings.TrimSuffix(ext, swapExt))
+				if _, have := op.sizes[plain]; !have {
+					if err := op.rename(name, plain); err != nil {
+						return err
+					}
+					continue
+				}
+			}
+			if err := op.remove(name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (op *opening) rename(from, to string) error {
+	if err := op.fs.Rename(op.file(from), op.file(to)); err != nil {
+		return err
+	}
+	op.sizes[to] = op.sizes[from]
+	delete(op.sizes, from)
+	op.namesDirty.Store(true)
+	return nil
+}
+
+// finishSwap puts the compacted segment at base in place of all it covers.
+func (op *opening) finishSwap(base kafka.Offset) error {
+	swap := fileName(base, logExt+swapExt)
+	f, err := op.fs.OpenRead(op.file(swap))
+	if err != nil {
+		return err
+	}
+	next := base
+	sc := newScanner(f, 0, op.sizes[swap], false)
+	for {
+		b, err := sc.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			f.Close()
+			return &CorruptError{op.file(swap), sc.pos, err}
+		}
+		next = b.LastOffset() + 1
+	}
+	f.Close()
+	for _, name := range op.names() {
+		b, ext, ok := parseName(name)
+		if !ok || !slices.Contains(segmentExts[:], ext) || b < base || b >= max(next, base+1) {
+			continue
+		}
+		if err := op.remove(name); err != nil {
+			return err
+		}
+	}
+	for _, ext := range segmentExts {
+		name := fileName(base, ext)
+		if _, ok := op.sizes[name+swapExt]; ok {
+			if err := op.rename(name+swapExt, name); err != nil {
+				return err
+			}
+		}
+	}
+	op.log.Info("compaction of before the crash finished", "partition", op.tp.String(), "segment", int64(base))
+	return nil
+}
+
+// collect makes the segments from the folder's names and sizes.
+func (op *opening) collect() error {
+	for _, name := range op.names() {
+		base, ext, ok := parseName(name)
+		switch {
+		case !ok:
+		case ext == logExt:
+			s := op.newSegment(base, op.cfg.Now.UnixMilli())
+			s.size = op.sizes[name]
+			ixSize, haveIx := op.sizes[fileName(base, indexExt)]
+			timeSize, haveTime := op.sizes[fileName(base, timeExt)]
+			s.ix.offsetsFiled, s.ix.timesFiled = int(ixSize/offsetEntryBytes), int(timeSize/timeEntryBytes)
+			s.ixMissing = !haveIx || !haveTime || ixSize%offsetEntryBytes != 0 || timeSize%timeEntryBytes != 0
+			_, haveTxns := op.sizes[fileName(base, txnExt)]
+			s.txn.loaded = !haveTxns
+			op.segs = append(op.segs, s)
+		case ext == snapshotExt:
+			op.snapshots = append(op.snapshots, base)
+		default:
+			if _, haveLog := op.sizes[fileName(base, logExt)]; !haveLog && slices.Contains(segmentExts[:], ext) {
+				if err := op.remove(name); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for i, s := range op.segs[:max(len(op.segs)-1, 0)] {
+		s.next = op.segs[i+1].base
+	}
+	if n := len(op.segs); n > 0 {
+		op.segs[n-1].active = true
+	}
+	return nil
+}
+
+// recover establishes where the log ends.
+func (op *opening) recover() error {
+	n := len(op.segs)
+	first := n - 1
+	if op.cfg.Clean {
+		ok, err := op.segs[n-1].tail()
+		if err != nil {
+			return err
+		}
+		if ok {
+			return nil
+		}
+		op.log.Warn("log was closed cleanly but its end is damaged: recovering", "partition", op.tp.String())
+	} else {
+		first = findSegment(op.segs, op.cfg.RecoveryPoint)
+	}
+	for i := first; i < len(op.segs); i++ {
+		s := op.segs[i]
+		dropped, why, err := op.recoverSegment(s, i == first)
+		if err != nil {
+			return err
+		}
+		if i > 0 && s.size == 0 && i == len(op.segs)-1 && dropped == 0 {
+			break // rolled just before the crash
+		}
+		if dropped == 0 && (i == len(op.segs)-1 || op.segs[i+1].base >= s.next) {
+			continue
+		}
+		if dropped == 0 {
+			why = fmt.Errorf("offsets up to %d overlap the next segment", s.next-1)
+		}
+		// Nothing behind the damage is usable: readers cannot be led over a gap.
+		for _, t := range op.segs[i+1:] {
+			dropped += t.size
+			if err := op.dropSegment(t); err != nil {
+				return err
+			}
+		}
+		op.segs = op.segs[:i+1]
+		op.log.Warn("log cut at its last whole batch", "partition", op.tp.String(), "segment", int64(s.base),
+			"end", int64(s.next), "bytes_dropped", dropped, "why", why)
+		break
+	}
+	last := op.segs[len(op.segs)-1]
+	last.mu.Lock()
+	last.active, last.timeKnown = true, true
+	last.mu.Unlock()
+	return nil
+}
+
+func (op *opening) dropSegment(s *segment) error {
+	s.release(true)
+	for _, ext := range segmentExts {
+		if err := op.remove(fileName(s.base, ext)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tail finds the end of a segment that was closed in order; ok is false when
+// something is not as it was left.
+func (s *segment) tail() (ok bool, err error) {
+	s.timeKnown = true
+	if s.size == 0 {
+		if s.ix.offsetsFiled+s.ix.timesFiled > 0 {
+			return false, nil
+		}
+		s.ixMissing = false
+		return true, nil
+	}
+	if s.ixMissing {
+		return false, nil
+	}
+	f, err := s.acquire()
+	if err != nil {
+		return false, err
+	}
+	defer f.Release()
+	pos := int64(0)
+	var want kafka.Offset = -1
+	if n := s.ix.offsetsFiled; n > 0 {
+		b, err := readTail(s.l.fs, s.l.path(s.base, indexExt), n-1, offsetEntryBytes)
+		if err != nil {
+			return false, nil
+		}
+		e := decodeOffset(s.base, b)
+		if e.pos <= 0 || e.pos >= s.size {
+			return false, nil
+		}
+		pos, want = e.pos, e.offset
+	}
+	if n := s.ix.timesFiled; n > 0 {
+		b, err := readTail(s.l.fs, s.l.path(s.base, timeExt), n-1, timeEntryBytes)
+		if err != nil {
+			return false, nil
+		}
+		s.ix.lastTime = decodeTime(s.base, b)
+		if s.ix.lastTime.ts < 0 {
+			return false, nil
+		}
+		s.maxTime = s.ix.lastTime
+	}
+	sc := newScanner(f, pos, s.size, false)
+	for {
+		b, err := sc.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil || b.BaseOffset() < s.base || want >= 0 && b.LastOffset() != want {
+			return false, nil
+		}
+		want = -1
+		s.take(b)
+		s.ix.sinceEntry += b.size
+	}
+	return true, nil
+}
+
+func readTail(fs disk.FS, path string, i, width int) ([]byte, error) {
+	f, err := fs.OpenRead(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := make([]byte, width)
+	_, err = f.ReadAt(b, int64(i)*int64(width))
+	return b, err
+}
+
+// take moves the segment's end behind a batch that was found in the file.
+func (s *segment) take(b found) {
+	if ts := b.MaxTimestamp(); ts > s.maxTime.ts {
+		s.maxTime = timeEntry{ts, b.LastOffset()}
+	}
+	s.next = b.LastOffset() + 1
+	s.rememberLocked(place{b.BaseOffset(), b.LastOffset(), b.pos, b.size})
+}
+
+// recoverSegment checks every batch at or above the recovery point, rebuilds the
+// index from there and cuts the file behind the last whole batch.
+func (op *opening) recoverSegment(s *segment, first bool) (dropped int64, why, err error) {
+	f, err := s.acquire()
+	if err != nil {
+		return 0, nil, err
+	}
+	defer f.Release()
+	size := s.size
+	pos := int64(0)
+	var offsets []offsetEntry
+	var times []timeEntry
+	if first {
+		pos, offsets, times = s.resume(f, op.cfg.RecoveryPoint)
+	}
+	s.ix = newIndex()
+	s.ix.offsets, s.ix.times = offsets, times
+	s.maxTime, s.next, s.ring, s.ringAt = noTime, s.base, nil, 0
+	if n := len(times); n > 0 {
+		s.ix.lastTime = times[n-1]
+		s.maxTime = times[n-1]
+	}
+	if n := len(offsets); n > 0 {
+		s.next = offsets[n-1].offset // at least: the batch at pos ends here
+		s.ix.sinceEntry = 0
+	}
+	s.size = pos
+	sc := newScanner(f, pos, size, true)
+	interval := int64(op.options().IndexIntervalBytes)
+	resumed := pos > 0
+	for {
+		b, err := sc.next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil && (b.BaseOffset() < s.next && !resumed || b.BaseOffset() < s.base || b.LastOffset()-s.base > 1<<31-1) {
+			err = fmt.Errorf("%w: offsets %d to %d after %d", batch.ErrCorrupt, b.BaseOffset(), b.LastOffset(), s.next-1)
+		}
+		if err != nil {
+			if !isDamage(err) {
+				return 0, nil, fmt.Errorf("commitlog: %s at byte %d: %w", f.Name(), sc.pos, err)
+			}
+			why = err
+			break
+		}
+		s.take(b)
+		if resumed {
+			s.ix.sinceEntry += b.size // its entry is there
+		} else {
+			s.ix.add(b.LastOffset(), b.pos, b.size, s.maxTime, interval)
+		}
+		resumed = false
+		if e := b.LeaderEpoch(); e >= 0 {
+			op.epochs.assign(e, b.BaseOffset())
+		}
+		s.size = b.pos + b.size
+	}
+	if dropped = size - s.size; dropped > 0 {
+		if err := f.Truncate(s.size); err != nil {
+			return 0, nil, err
+		}
+	}
+	s.dirty.Store(true)
+	s.indexDirty.Store(true)
+	s.timeKnown = true
+	closing := s.ix.times
+	if !s.active || len(op.segs) > 0 && op.segs[len(op.segs)-1] != s {
+		s.ix.addTime(s.maxTime)
+		closing = s.ix.times
+	}
+	if err := writeIndexFiles(op.Log, s.base, s.ix.offsets, closing); err != nil {
+		return 0, nil, err
+	}
+	op.namesDirty.Store(true)
+	s.ix.offsetsFiled, s.ix.timesFiled = len(s.ix.offsets), len(s.ix.times)
+	s.ix.trustedOffsets, s.ix.trustedTimes = s.ix.offsetsFiled, s.ix.timesFiled
+	s.ix.offsets, s.ix.times = nil, nil
+	s.ixMissing = false
+	return dropped, why, nil
+}
+
+// resume finds where checking can begin: the last index entry below the recovery
+// point, if the index stands every test; otherwise the segment's first byte.
+func (s *segment) resume(f io.ReaderAt, point kafka.Offset) (int64, []offsetEntry, []timeEntry) {
+	if point <= s.base || s.ixMissing {
+		return 0, nil, nil
+	}
+	offsets, times, err := s.loadIndex(false, s.ix.offsetsFiled, s.ix.timesFiled, s.size)
+	if err != nil {
+		return 0, nil, nil
+	}
+	offsets, _ = s.ix.cut(offsets, nil, point, s.size)
+	if len(offsets) == 0 {
+		return 0, nil, nil
+	}
+	e := offsets[len(offsets)-1]
+	b, err := newScanner(f, e.pos, s.size, true).next()
+	if err != nil || b.LastOffset() != e.offset {
+		return 0, nil, nil
+	}
+	_, times = s.ix.cut(nil, times, e.offset+1, s.size)
+	return e.pos, offsets, times
+}
+
+// restart begins anew at the saved log start when the log does not reach it: what
+// is left lies below and was deleted.
+func (op *opening) restart() error {
+	end := op.segs[len(op.segs)-1].next
+	if op.cfg.LogStart <= end {
+		return nil
+	}
+	op.log.Warn("log ends below its saved start: begun anew there", "partition", op.tp.String(),
+		"end", int64(end), "log_start", int64(op.cfg.LogStart))
+	for _, s := range op.segs {
+		if err := op.dropSegment(s); err != nil {
+			return err
+		}
+	}
+	s, err := op.createSegment(op.cfg.LogStart, op.cfg.Now.UnixMilli())
+	if err != nil {
+		return err
+	}
+	op.segs = []*segment{s}
+	return nil
+}
+
+// settle puts what was found in force.
+func (op *opening) settle() {
+	last := op.segs[len(op.segs)-1]
+	end := last.next
+	start := max(op.cfg.LogStart, op.segs[0].base)
+	op.publish(op.segs)
+	op.end.Store(int64(end))
+	op.start.Store(int64(start))
+	var total int64
+	for _, s := range op.segs {
+		total += s.size
+	}
+	op.total.Store(total)
+	point := min(op.cfg.RecoveryPoint, end)
+	if op.cfg.Clean && !last.dirty.Load() {
+		point = end
+	} else if op.cfg.RecoveryPoint > end {
+		op.log.Warn("log ends below its recovery point: synced records are missing", "partition", op.tp.String(),
+			"recovery_point", int64(op.cfg.RecoveryPoint), "end", int64(end))
+	}
+	op.flushed.Store(int64(point))
+}
