@@ -76,7 +76,7 @@ func (v *View) DescribeBroker() []Entry {
 		seen[k.Name] = true
 		entries = append(entries, entry(k, k.Name, v.values[k.index], syn, k.Scope == ReadOnly))
 	}
-	for _, layer := range []map[string]value{v.static.prefixed, v.cluster, v.broker} {
+	for _, layer := range []map[string]value{v.static.others, v.cluster, v.broker} {
 		for name := range layer {
 			if !seen[name] {
 				seen[name] = true
@@ -99,6 +99,7 @@ func (v *View) DescribeClusterDefault() []Entry {
 				Synonyms: []Synonym{{Name: name, Null: true, Source: SourceDynamicDefault}}})
 			continue
 		}
+		val.raw = val.given // Kafka shows it so in this one list
 		syn := []Synonym{shown(k, name, val, SourceDynamicDefault)}
 		entries = append(entries, entry(k, name, val, syn, prefix != ""))
 	}
@@ -112,7 +113,7 @@ func (v *View) odd(name string) Entry {
 	k, _, _ := resolve(name)
 	var syn []Synonym
 	var val *value
-	for i, layer := range []map[string]value{v.broker, v.cluster, v.static.prefixed} {
+	for i, layer := range []map[string]value{v.broker, v.cluster, v.static.others} {
 		found, ok := layer[name]
 		if !ok {
 			continue
@@ -144,7 +145,8 @@ func entry(k *Key, name string, val value, syn []Synonym, readOnly bool) Entry {
 	return e
 }
 
-// brokerSynonyms are the layers below a broker key, the key's own first.
+// brokerSynonyms are the layers a broker key gets its value from, the strongest
+// first.
 func (v *View) brokerSynonyms(k *Key) []Synonym {
 	names := []string{k.Name}
 	if !hidden[k.Name] {
@@ -171,6 +173,11 @@ func (v *View) brokerSynonyms(k *Key) []Synonym {
 			syn = append(syn, shown(mustKey(n), n, d, SourceDefault))
 		}
 	}
+	// Kafka drops what comes before the key's own first entry. So log.retention.ms
+	// that is not set shows no synonyms even when log.retention.hours is.
+	for len(syn) > 0 && syn[0].Name != k.Name {
+		syn = syn[1:]
+	}
 	return syn
 }
 
@@ -178,5 +185,5 @@ func shown(k *Key, name string, val value, source int8) Synonym {
 	if k.Sensitive() {
 		return Synonym{Name: name, Null: true, Source: source}
 	}
-	return Synonym{Name: name, Value: val.raw, Source: source}
+	return Synonym{Name: name, Value: val.given, Source: source}
 }

@@ -16,6 +16,9 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return r.Message }
 
+// Unwrap gives the code, for the one table from errors to codes.
+func (r *Refusal) Unwrap() error { return r.Code }
+
 // ValidateTopic checks one override of a topic. A nil value asks to remove the
 // override, which any known key may. The error is a *Refusal.
 func ValidateTopic(key string, val *string) error {

@@ -112,7 +112,7 @@ var (
 func init() {
 	brokerIndex, topicIndex = map[string]*Key{}, map[string]*Key{}
 	for _, group := range brokerGroups {
-		for _, s := range group {
+		for _, s := range group.specs {
 			brokerKeys = append(brokerKeys, s.key(false))
 		}
 	}
@@ -199,8 +199,11 @@ func (s spec) key(topic bool) *Key {
 	k := &Key{Name: s.name, Type: s.typ, Default: s.def, Allowed: s.allowed, Importance: s.importance,
 		Scope: s.scope, Unit: s.unit, Status: s.state.status, Why: s.state.why, Doc: s.doc, Topic: topic,
 		Internal: internalKeys[s.name]}
-	if topic {
+	switch {
+	case topic:
 		k.Scope = OnTopic
+	case needsRestart[s.name]:
+		k.Scope = ReadOnly
 	}
 	if k.Default == null {
 		k.Default, k.Null = "", true

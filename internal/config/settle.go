@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/weirmq/weir/internal/kafka"
 )
 
 var protocols = []string{"PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"}
@@ -17,62 +20,137 @@ func (s *Static) settle(hostname string) (errs []error) {
 	bad := func(key, reason string) {
 		k := mustKey(key)
 		e := k.refuse(s.values[k.index].raw, reason)
-		e.Try = ""
+		e.Allowed, e.Try, e.Where = "", "", s.wheres[key]
 		errs = append(errs, e)
 	}
-	if s.IsSet("node.id") && s.IsSet("broker.id") && s.Int("broker.id") >= 0 && s.Int("broker.id") != s.Int("node.id") {
-		bad("broker.id", fmt.Sprintf("must be the same as node.id, which is %d; leave one of them out", s.Int("node.id")))
-	}
-	if len(s.LogDirs()) == 0 {
-		bad("log.dirs", "must name at least one directory")
-	}
+	s.settleID(bad)
 	for i, d := range s.LogDirs() {
 		if slices.Contains(s.LogDirs()[:i], d) {
 			bad("log.dirs", "names "+d+" twice")
 		}
 	}
-	security, reason := s.securityMap()
-	if reason != "" {
-		bad("listener.security.protocol.map", reason)
+	if s.IsSet("log.dirs") && len(s.List("log.dirs")) == 0 || len(s.LogDirs()) == 0 {
+		bad("log.dirs", "must name at least one directory")
 	}
-	listeners, reasons := s.parseListeners("listeners", security)
+	s.settleListeners(hostname, bad)
+	s.settleBounds(bad)
+	s.settleNodes(bad)
+	return errs
+}
+
+// settleID makes one number of node.id and broker.id.
+func (s *Static) settleID(bad func(key, reason string)) {
+	node, old := mustKey("node.id").index, mustKey("broker.id").index
+	switch {
+	case s.origins[old] == FromDefault || s.values[old].n == -1:
+		s.values[old], s.origins[old] = s.values[node], s.origins[node]
+	case s.values[old].n < 0:
+		bad("broker.id", "must be at least 0, or -1 for not set")
+	case s.origins[node] == FromDefault:
+		s.values[node], s.origins[node] = s.values[old], s.origins[old]
+	case s.values[old].n != s.values[node].n:
+		bad("broker.id", fmt.Sprintf("must be the same as node.id, which is %d; leave one of them out", s.values[node].n))
+	}
+}
+
+func (s *Static) settleListeners(hostname string, bad func(key, reason string)) {
+	security, err := parseSecurityMap(s.Str("listener.security.protocol.map"))
+	if err != nil {
+		return // the key's own check has said so
+	}
+	key := "listeners"
 	if s.IsSet("advertised.listeners") && !s.IsSet("listeners") {
-		listeners, _ = s.parseListeners("advertised.listeners", security)
+		key = "advertised.listeners"
+	}
+	listeners, reasons := s.parseListeners(key, security)
+	if key == "advertised.listeners" {
 		for i := range listeners {
 			listeners[i].Host = ""
 		}
-		reasons = nil
+		reasons = nil // advertise says them
 	}
-	reasons = append(reasons, clashes(listeners)...)
-	if len(listeners) == 0 && len(reasons) == 0 {
-		reasons = append(reasons, "must name at least one listener")
+	for i, a := range listeners {
+		reasons = append(reasons, clashes(a, listeners[:i])...)
+		if why := unserved(a.Security); why != "" {
+			reasons = append(reasons, a.Name+" speaks "+a.Security+", and "+why)
+		}
+	}
+	clients := slices.ContainsFunc(listeners, func(l Listener) bool { return !l.Controller })
+	if !clients && len(reasons) == 0 {
+		reasons = append(reasons, "must have a listener that is not in controller.listener.names")
 	}
 	for _, r := range reasons {
-		bad("listeners", r)
+		bad(key, r)
 	}
 	s.listeners = listeners
 	s.advert, reasons = s.advertise(hostname, security)
 	for _, r := range reasons {
 		bad("advertised.listeners", r)
 	}
-	return errs
 }
 
-// securityMap reads listener.security.protocol.map: NAME:PROTOCOL,...
-func (s *Static) securityMap() (map[string]string, string) {
+// unserved says why a security protocol is not served, or nothing.
+func unserved(protocol string) string {
+	switch {
+	case strings.HasPrefix(protocol, "SASL"):
+		return needsSASL.why
+	case protocol == "SSL":
+		return needsTLS.why
+	}
+	return ""
+}
+
+// settleBounds compares keys that bound each other.
+func (s *Static) settleBounds(bad func(key, reason string)) {
+	atMost := func(low, high string) {
+		if s.Long(low) > s.Long(high) {
+			bad(low, fmt.Sprintf("must not be above %s, which is %d", high, s.Long(high)))
+		}
+	}
+	atMost("group.min.session.timeout.ms", "group.max.session.timeout.ms")
+	atMost("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms")
+	atMost("replica.fetch.wait.max.ms", "replica.lag.time.max.ms")
+	if q := s.Long("queued.max.request.bytes"); q > 0 && q < s.Long("socket.request.max.bytes") {
+		bad("queued.max.request.bytes", fmt.Sprintf("must be at least socket.request.max.bytes, which is %d, or the largest request never fits", s.Long("socket.request.max.bytes")))
+	}
+}
+
+// settleNodes refuses what only several nodes can do, so that nobody believes to
+// have a cluster that is not one.
+func (s *Static) settleNodes(bad func(key, reason string)) {
+	if roles := s.List("process.roles"); len(roles) != 2 {
+		bad("process.roles", "must be broker,controller: "+needsCluster.why)
+	}
+	for _, voter := range s.List("controller.quorum.voters") {
+		id, _, ok := strings.Cut(voter, "@")
+		n, err := strconv.ParseInt(strings.TrimSpace(id), 10, 32)
+		switch {
+		case !ok || err != nil:
+			bad("controller.quorum.voters", fmt.Sprintf("%q is not id@host:port", voter))
+		case kafka.BrokerID(n) != s.NodeID():
+			bad("controller.quorum.voters", fmt.Sprintf("names node %d and this is node %d: %s", n, s.NodeID(), needsCluster.why))
+		}
+	}
+	if len(s.List("controller.quorum.bootstrap.servers")) > 1 {
+		bad("controller.quorum.bootstrap.servers", "names several: "+needsCluster.why)
+	}
+}
+
+// parseSecurityMap reads NAME:PROTOCOL,NAME:PROTOCOL.
+func parseSecurityMap(text string) (map[string]string, error) {
 	m := map[string]string{}
-	for _, pair := range SplitList(s.Str("listener.security.protocol.map")) {
+	for _, pair := range SplitList(text) {
 		name, protocol, ok := strings.Cut(pair, ":")
 		name, protocol = strings.ToUpper(strings.TrimSpace(name)), strings.ToUpper(strings.TrimSpace(protocol))
 		if !ok || name == "" || !slices.Contains(protocols, protocol) {
-			return m, fmt.Sprintf("%q is not NAME:PROTOCOL with a protocol of %s", pair, strings.Join(protocols, ", "))
+			return nil, fmt.Errorf("%q is not NAME:PROTOCOL with a protocol of %s", pair, strings.Join(protocols, ", "))
 		}
 		if _, ok := m[name]; ok {
-			return m, name + " stands in it twice"
+			return nil, fmt.Errorf("%s stands in it twice", name)
 		}
 		m[name] = protocol
 	}
-	return m, ""
+	return m, nil
 }
 
 func (s *Static) parseListeners(key string, security map[string]string) (ls []Listener, reasons []string) {
@@ -101,17 +179,18 @@ func (s *Static) parseListeners(key string, security map[string]string) (ls []Li
 	return ls, reasons
 }
 
-// clashes finds names and ports used twice. One port may serve an IPv4 and an
-// IPv6 address.
-func clashes(ls []Listener) (reasons []string) {
-	for i, a := range ls {
-		for _, b := range ls[:i] {
-			if a.Port != 0 && a.Port == b.Port && !families(a.Host, b.Host) {
-				reasons = append(reasons, fmt.Sprintf("%s and %s have the same port", b, a))
-			}
-			if a.Name == b.Name && !families(a.Host, b.Host) {
-				reasons = append(reasons, a.Name+" names two listeners")
-			}
+// clashes finds the names and ports of a that earlier listeners have too. One
+// name and port may serve an IPv4 and an IPv6 address.
+func clashes(a Listener, earlier []Listener) (reasons []string) {
+	for _, b := range earlier {
+		if families(a.Host, b.Host) {
+			continue
+		}
+		if a.Port != 0 && a.Port == b.Port {
+			reasons = append(reasons, fmt.Sprintf("%s and %s have the same port", b, a))
+		}
+		if a.Name == b.Name {
+			reasons = append(reasons, a.Name+" names two listeners")
 		}
 	}
 	return reasons
@@ -124,39 +203,41 @@ func families(a, b string) bool {
 	return errX == nil && errY == nil && x.Is4() != y.Is4()
 }
 
-// advertise works out what clients are told.
+// advertise works out what clients are told. A wildcard that was asked for is
+// refused; one that comes from the listeners becomes this host's name.
 func (s *Static) advertise(hostname string, security map[string]string) (adverts []Listener, reasons []string) {
+	for _, l := range s.listeners {
+		if !l.Controller {
+			adverts = append(adverts, l)
+		}
+	}
 	if s.IsSet("advertised.listeners") {
 		if adverts, reasons = s.parseListeners("advertised.listeners", security); len(reasons) > 0 {
 			return nil, reasons
 		}
-		for _, a := range adverts {
-			known := slices.ContainsFunc(s.listeners, func(l Listener) bool { return l.Name == a.Name })
-			switch {
-			case !known:
-				reasons = append(reasons, a.Name+" is not one of the listeners")
-			case a.Wildcard() && a.Host != "":
-				reasons = append(reasons, a.Host+" is no address a client can connect to; give the name or address clients reach this broker by")
-			}
-		}
-	} else {
-		for _, l := range s.listeners {
-			if !l.Controller {
-				adverts = append(adverts, l)
-			}
-		}
 	}
-	var named []Listener
+	var told []Listener
 	for _, a := range adverts {
-		if a.Wildcard() {
-			a.Host = cmp.Or(hostname, "localhost")
-		}
-		if slices.ContainsFunc(named, func(b Listener) bool { return b.Name == a.Name }) {
-			continue // the second of an IPv4 and IPv6 pair
-		}
-		if !a.Controller {
-			named = append(named, a)
+		has := func(l Listener) bool { return l.Name == a.Name }
+		switch {
+		case !slices.ContainsFunc(s.listeners, has):
+			reasons = append(reasons, a.Name+" is not one of the listeners")
+		case s.IsSet("advertised.listeners") && a.Wildcard() && a.Host != "":
+			reasons = append(reasons, a.Host+" is no address a client can connect to; give the name or address clients reach this broker by")
+		case slices.ContainsFunc(told, has):
+			if s.IsSet("advertised.listeners") {
+				reasons = append(reasons, a.Name+" stands in it twice")
+			} // else it is the second address of an IPv4 and IPv6 pair
+		default:
+			if a.Wildcard() {
+				a.Host = cmp.Or(hostname, "localhost")
+			}
+			told = append(told, a)
 		}
 	}
-	return named, reasons
+	told = slices.DeleteFunc(told, func(l Listener) bool { return l.Controller })
+	if len(told) == 0 && len(reasons) == 0 {
+		reasons = append(reasons, "must have an address for clients")
+	}
+	return told, reasons
 }

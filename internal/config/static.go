@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/weirmq/weir/internal/kafka"
 )
 
 // Source is what a configuration is made from. Nothing is read here: the caller
@@ -70,10 +72,10 @@ type setting struct {
 
 // Static is the configuration a broker starts with. It does not change.
 type Static struct {
-	values    []value          // by Key.index of broker keys, defaults filled in
-	origins   []Origin         // by Key.index
-	prefixed  map[string]value // listener.name.x.<key>, by full name
-	unknown   map[string]string
+	values    []value           // by Key.index of broker keys, defaults filled in
+	origins   []Origin          // by Key.index
+	wheres    map[string]string // where a key was given, for messages
+	others    map[string]value  // listener.name.x.<key>, plug-ins' and unknown keys
 	clusterID string
 	dataDir   string
 	listeners []Listener
@@ -92,7 +94,7 @@ func Load(in Source) (*Static, []Warning, error) {
 	warnings, errs = append(warnings, w...), append(errs, e...)
 
 	s := &Static{values: make([]value, len(brokerKeys)), origins: make([]Origin, len(brokerKeys)),
-		prefixed: map[string]value{}, unknown: map[string]string{}, clusterID: clusterID, dataDir: in.DataDir}
+		wheres: map[string]string{}, others: map[string]value{}, clusterID: clusterID, dataDir: in.DataDir}
 	for i, k := range brokerKeys {
 		s.values[i] = k.defaultValue()
 	}
@@ -109,10 +111,11 @@ func Load(in Source) (*Static, []Warning, error) {
 		k, prefix, ok := resolve(set.key)
 		switch {
 		case !ok:
-			s.unknown[set.key] = set.raw
+			s.others[set.key] = value{raw: set.raw, given: set.raw}
 			warnings = append(warnings, set.unknownWarning())
 			continue
 		case k == nil: // a family of keys for plug-ins
+			s.others[set.key] = value{raw: set.raw, given: set.raw}
 			warnings = append(warnings, Warning{Ineffective, set.key, set.where, set.key + " has no effect: " + prefix + "."})
 			continue
 		}
@@ -126,9 +129,9 @@ func Load(in Source) (*Static, []Warning, error) {
 			continue
 		}
 		if prefix != "" {
-			s.prefixed[set.key] = v
+			s.others[set.key] = v
 		} else {
-			s.values[k.index], s.origins[k.index] = v, set.origin
+			s.values[k.index], s.origins[k.index], s.wheres[k.Name] = v, set.origin, set.where
 		}
 		if w, ok := set.statusWarning(k); ok {
 			warnings = append(warnings, w)
@@ -136,6 +139,7 @@ func Load(in Source) (*Static, []Warning, error) {
 	}
 	errs = append(errs, s.settle(in.Hostname)...)
 	s.base = s.With(nil, nil)
+	warnings = append(warnings, s.advice()...)
 	if len(errs) > 0 {
 		return nil, warnings, errors.Join(errs...)
 	}
@@ -211,6 +215,10 @@ func (s setting) unknownWarning() Warning {
 
 func (s setting) statusWarning(k *Key) (Warning, bool) {
 	switch {
+	case k.defaultValue().raw == strings.TrimSpace(s.raw):
+		// a file that spells out a default asks for nothing
+	case s.key == "controller.quorum.voters", s.key == "controller.quorum.bootstrap.servers":
+		// every KRaft file has one of them; settleNodes looks at what they say
 	case k.Status == NoEffect:
 		return Warning{Ineffective, s.key, s.where, s.key + " has no effect: " + k.Why + "."}, true
 	case k.Status == NotYet:
@@ -223,13 +231,8 @@ func (s setting) statusWarning(k *Key) (Warning, bool) {
 // container images do), or empty.
 func (s *Static) ClusterID() string { return s.clusterID }
 
-// NodeID is node.id, or broker.id when only that is set.
-func (s *Static) NodeID() int32 {
-	if !s.IsSet("node.id") && s.IsSet("broker.id") && s.Int("broker.id") >= 0 {
-		return int32(s.Int("broker.id"))
-	}
-	return int32(s.Int("node.id"))
-}
+// NodeID is node.id, or broker.id when only that was set.
+func (s *Static) NodeID() kafka.BrokerID { return kafka.BrokerID(s.Int("node.id")) }
 
 // LogDirs is log.dirs, or log.dir when log.dirs is not set.
 func (s *Static) LogDirs() []string {

@@ -4,6 +4,7 @@ package config
 // strongest first, in the order DescribeConfigs of Kafka 4.4 lists them.
 var brokerSynonyms = map[string][]string{
 	"log.retention.ms":      {"log.retention.minutes", "log.retention.hours"},
+	"log.retention.minutes": {"log.retention.hours"},
 	"log.roll.ms":           {"log.roll.hours"},
 	"log.roll.jitter.ms":    {"log.roll.jitter.hours"},
 	"log.flush.interval.ms": {"log.flush.scheduler.interval.ms"},
@@ -13,7 +14,7 @@ var brokerSynonyms = map[string][]string{
 
 // hidden are pairs of brokerSynonyms that act but that Kafka 4.4 leaves out of
 // the list of synonyms it sends.
-var hidden = setOf("log.roll.ms", "log.roll.jitter.ms", "log.dirs", "node.id")
+var hidden = setOf("log.dirs", "node.id")
 
 const (
 	minuteMs = 60 * 1000

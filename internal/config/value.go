@@ -3,17 +3,19 @@ package config
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // value is a parsed value. Which field counts follows from the key's type.
 type value struct {
-	raw  string // trimmed text, as DescribeConfigs shows it
-	null bool
-	n    int64 // Bool (0 or 1), Int, Short, Long
-	f    float64
-	list []string
+	raw   string // the text in its usual form, as DescribeConfigs shows it
+	given string // the text as it was given, which DescribeConfigs shows in synonyms
+	null  bool
+	n     int64 // Bool (0 or 1), Int, Short, Long
+	f     float64
+	list  []string
 }
 
 // ValueError is a refused value: what was given, why it cannot be, what can be,
@@ -79,6 +81,7 @@ func (k *Key) AllowedText() string {
 // parse reads raw as Kafka does (blanks around it do not count) and checks it.
 func (k *Key) parse(raw string) (value, error) {
 	v := value{raw: strings.TrimSpace(raw)}
+	v.given = v.raw
 	var err error
 	switch k.Type {
 	case Bool:
@@ -101,14 +104,18 @@ func (k *Key) parse(raw string) (value, error) {
 			return v, k.refuse(v.raw, reason)
 		}
 	case Double:
-		if v.f, err = strconv.ParseFloat(v.raw, 64); err != nil || math.IsNaN(v.f) {
+		if v.f, err = strconv.ParseFloat(v.raw, 64); err != nil || math.IsNaN(v.f) || math.IsInf(v.f, 0) {
 			return v, k.refuse(v.raw, "must be a number")
 		}
+		v.raw = javaDouble(v.f)
 		if reason := k.inRange(v.f); reason != "" {
 			return v, k.refuse(v.raw, reason)
 		}
 	case List:
 		v.list = SplitList(v.raw)
+		if k.oneOf != nil {
+			v.list = withoutTwins(v.list)
+		}
 		v.raw = strings.Join(v.list, ",")
 		if k.filled && len(v.list) == 0 {
 			return v, k.refuse(v.raw, "must name at least one")
@@ -194,4 +201,32 @@ func SplitList(s string) []string {
 		parts[i] = strings.TrimSpace(parts[i])
 	}
 	return parts
+}
+
+func withoutTwins(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// javaDouble writes f as Java does, which is what clients see of Kafka: 0.5,
+// 1.0, 1.7976931348623157E308.
+func javaDouble(f float64) string {
+	if a := math.Abs(f); a == 0 || a >= 1e-3 && a < 1e7 {
+		s := strconv.FormatFloat(f, 'f', -1, 64)
+		if !strings.Contains(s, ".") {
+			s += ".0"
+		}
+		return s
+	}
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, 64), "e")
+	if !strings.Contains(mantissa, ".") {
+		mantissa += ".0"
+	}
+	n, _ := strconv.Atoi(exponent)
+	return mantissa + "E" + strconv.Itoa(n)
 }

@@ -11,14 +11,13 @@ type View struct {
 	values  []value
 	cluster map[string]value // dynamic default, by name, only what passed its check
 	broker  map[string]value // dynamic of this broker
-	extra   map[string]bool  // dynamic keys nothing knows; kept for DescribeConfigs
 	topic   TopicConfig      // of a topic without overrides
 }
 
 // With lays the image's dynamic settings over s. Values that do not pass their
 // check are left out, and so are read-only keys: see ValidateBrokerDynamic.
 func (s *Static) With(clusterDefault, broker map[string]string) *View {
-	v := &View{static: s, values: s.values, cluster: map[string]value{}, broker: map[string]value{}, extra: map[string]bool{}}
+	v := &View{static: s, values: s.values, cluster: map[string]value{}, broker: map[string]value{}}
 	if len(clusterDefault)+len(broker) > 0 {
 		v.values = append([]value(nil), s.values...)
 	}
@@ -32,7 +31,7 @@ func (v *View) overlay(from map[string]string, to map[string]value) {
 	for name, raw := range from {
 		k, prefix, ok := resolve(name)
 		if !ok || k == nil {
-			to[name], v.extra[name] = value{raw: raw}, true
+			to[name] = value{raw: raw, given: raw}
 			continue
 		}
 		if k.Scope == ReadOnly {
@@ -87,7 +86,7 @@ func (v *View) Null(key string) bool { return v.values[mustKey(key).index].null 
 // listener.name.<name>.<key> says, or the key itself.
 func (v *View) ForListener(listener, key string) string {
 	name := "listener.name." + strings.ToLower(listener) + "." + key
-	for _, layer := range []map[string]value{v.broker, v.cluster, v.static.prefixed} {
+	for _, layer := range []map[string]value{v.broker, v.cluster, v.static.others} {
 		if val, ok := layer[name]; ok {
 			return val.raw
 		}
