@@ -11,7 +11,8 @@ import (
 	"github.com/weirmq/weir/internal/machine"
 )
 
-// DescribeGroups 0-6. v4 instance ids; v6 an error with a message for an
+// DescribeGroups 0-6. Protocol and subscriptions are told of a Stable group only;
+// assignments are those of the last generation that had any. v4 instance ids; v6 an error with a message for an
 // unknown group (KIP-1043), which before is one in state Dead.
 
 func (s *Shard) describeGroup(q DescribeGroup) kmsg.DescribeGroupsResponseGroup {
@@ -36,10 +37,10 @@ func (s *Shard) describeGroup(q DescribeGroup) kmsg.DescribeGroupsResponseGroup 
 	for _, m := range g.members {
 		x := kmsg.DescribeGroupsResponseGroupMember{
 			MemberID: m.id, InstanceID: m.instance, ClientID: m.clientID, ClientHost: m.clientHost,
-			ProtocolMetadata: []byte{}, MemberAssignment: []byte{},
+			ProtocolMetadata: []byte{}, MemberAssignment: m.assignment,
 		}
 		if stable {
-			x.ProtocolMetadata, x.MemberAssignment = m.metadata(g.protocol), m.assignment
+			x.ProtocolMetadata = m.metadata(g.protocol)
 		}
 		d.Members = append(d.Members, x)
 	}
@@ -48,7 +49,7 @@ func (s *Shard) describeGroup(q DescribeGroup) kmsg.DescribeGroupsResponseGroup 
 
 // ListGroups 0-5. v4 states, v5 types (KIP-848).
 
-const classicType = "Classic"
+const classicType = "classic"
 
 func (s *Shard) listGroups(tok machine.Token, q *kmsg.ListGroupsRequest) {
 	p := kmsg.NewPtrListGroupsResponse()

@@ -102,8 +102,14 @@ func (s *Shard) leaveGroup(now time.Time, tok machine.Token, q *kmsg.LeaveGroupR
 	switch {
 	case q.Group == "":
 		p.ErrorCode = code(kafka.ErrInvalidGroupID)
-	case g == nil:
+	case g == nil && q.Version < 3:
 		p.ErrorCode = code(kafka.ErrUnknownMemberID)
+	case g == nil:
+		for _, l := range q.Members {
+			p.Members = append(p.Members, kmsg.LeaveGroupResponseMember{
+				MemberID: l.MemberID, InstanceID: l.InstanceID, ErrorCode: code(kafka.ErrUnknownMemberID),
+			})
+		}
 	case q.Version < 3:
 		e, gone := s.leave(now, g, q.MemberID, nil)
 		p.ErrorCode = code(e)
