@@ -1,0 +1,222 @@
+package broker
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirmq/weir/internal/kafka"
+	"github.com/weirmq/weir/internal/metadata"
+	"github.com/weirmq/weir/internal/partition"
+	"github.com/weirmq/weir/internal/wire"
+)
+
+// Fetch, versions 4 to 18. 5: log start offset. 7: sessions (KIP-227). 9: leader
+// epoch (KIP-320). 11: rack. 12: flexible, diverging epoch (KIP-595). 13: topic
+// ids (KIP-516). 15: replica state tag. 16: leader tags (KIP-951). 17, 18:
+// replica fields, which consumers do not send.
+//
+// Sketch, 1 MiB of 1 KiB records: a read of the position (about 1 us), some
+// hundred bytes of header, and sendfile of the rest; the records never pass
+// through this process.
+
+// fetchPart is one partition of a fetch: the request's part, where it is, and
+// what was read.
+type fetchPart struct {
+	key  sessionKey
+	ask  kmsg.FetchRequestTopicPartition
+	p    *partition.Partition // nil: code says why
+	code kafka.Error
+	read partition.Read
+	held *sessionPart // in a session
+}
+
+// fetch is one request under way.
+type fetch struct {
+	b         *Broker
+	req       *kmsg.FetchRequest
+	ses       *session
+	parts     []fetchPart
+	maxBytes  int
+	committed bool
+
+	w        *partition.Waiter
+	deadline time.Time
+}
+
+func (b *Broker) fetch(r *wire.Request, req *kmsg.FetchRequest) wire.Response {
+	now := time.Now()
+	ses, code := b.sessions.begin(req, now)
+	if code != kafka.NoError {
+		resp := req.ResponseKind().(*kmsg.FetchResponse)
+		resp.ErrorCode = int16(code)
+		return respond(resp)
+	}
+	f := &fetch{b: b, req: req, ses: ses, committed: req.IsolationLevel == 1}
+	f.maxBytes = min(int(req.MaxBytes), b.o.Config().Static().Int("fetch.max.bytes"))
+	if ses != nil {
+		ses.mu.Lock()
+		f.parts = make([]fetchPart, len(ses.parts))
+		for i, sp := range ses.parts {
+			f.parts[i] = fetchPart{key: sp.key, ask: sp.ask, held: sp}
+		}
+		ses.mu.Unlock()
+	} else {
+		for i := range req.Topics {
+			t := &req.Topics[i]
+			for _, ask := range t.Partitions {
+				f.parts = append(f.parts, fetchPart{key: sessionKey{t.Topic, t.TopicID, ask.Partition}, ask: ask})
+			}
+		}
+	}
+	f.locate(b.o.Quorum.Image())
+	got, answer := f.readAll()
+	if answer || got >= int64(req.MinBytes) || req.MaxWaitMillis <= 0 || len(f.parts) == 0 {
+		return f.respond()
+	}
+	f.w = partition.NewWaiter(int64(req.MinBytes) - got)
+	f.deadline = now.Add(time.Duration(req.MaxWaitMillis) * time.Millisecond)
+	for i := range f.parts {
+		fp := &f.parts[i]
+		if !fp.p.Watch(f.w, fp.read.HighWatermark) {
+			f.w.Fire() // it moved since: read again at once
+			break
+		}
+	}
+	return wire.Response{Pending: f}
+}
+
+// locate finds the partitions.
+func (f *fetch) locate(img *metadata.Image) {
+	for i := range f.parts {
+		fp := &f.parts[i]
+		if f.req.Version >= 13 {
+			fp.p, fp.code = f.b.partitionByID(img, fp.key.id, fp.key.n)
+		} else {
+			fp.p, fp.code = f.b.partitionOf(img, fp.key.topic, fp.key.n)
+		}
+		if fp.code == kafka.NoError {
+			if fp.code = fp.p.CheckEpoch(kafka.Epoch(fp.ask.CurrentLeaderEpoch)); fp.code != kafka.NoError {
+				fp.p = nil
+			}
+		}
+	}
+}
+
+// readAll reads the partitions in order. It returns the bytes that are there, and
+// whether something must be told at once: an error, a divergence.
+func (f *fetch) readAll() (got int64, answer bool) {
+	left := f.maxBytes
+	first := true // the first partition with data gives its first batch whole (KIP-74)
+	for i := range f.parts {
+		fp := &f.parts[i]
+		fp.read = partition.Read{HighWatermark: -1, Stable: -1, LogStart: -1}
+		if fp.p == nil {
+			answer = true
+			continue
+		}
+		lastFetched := kafka.NoEpoch
+		if f.req.Version >= 12 {
+			lastFetched = kafka.Epoch(fp.ask.LastFetchedEpoch)
+		}
+		limit := min(int(fp.ask.PartitionMaxBytes), max(left, 0))
+		read, err := fp.p.Read(kafka.Offset(fp.ask.FetchOffset), lastFetched, limit, first, f.committed)
+		fp.read = read
+		fp.code = kafka.NoError
+		if err != nil {
+			fp.code = f.b.code(err, "fetch", "partition", fp.p.TP.String(), "offset", fp.ask.FetchOffset)
+			answer = true
+		}
+		answer = answer || read.Diverging
+		if read.Bytes > 0 {
+			first = false
+			left -= int(read.Bytes)
+			got += read.Bytes
+		}
+	}
+	return got, answer
+}
+
+// release gives back what was read.
+func (f *fetch) release() {
+	for i := range f.parts {
+		if r := &f.parts[i].read; r.Slice.Region.Len > 0 {
+			r.Slice.Region.Release()
+			r.Slice.Region.Len = 0
+		}
+	}
+}
+
+func (f *fetch) Ready() <-chan struct{} { return f.w.Ready() }
+func (f *fetch) Deadline() time.Time    { return f.deadline }
+
+// Cancel gives up: the connection is gone.
+func (f *fetch) Cancel() {
+	f.unwatch()
+	f.release()
+}
+
+func (f *fetch) unwatch() {
+	for i := range f.parts {
+		if p := f.parts[i].p; p != nil {
+			p.Unwatch(f.w)
+		}
+	}
+}
+
+// Response reads again, with what came meanwhile.
+func (f *fetch) Response(time.Time) wire.Response {
+	f.unwatch()
+	f.release()
+	f.locate(f.b.o.Quorum.Image())
+	f.readAll()
+	return f.respond()
+}
+
+// respond encodes what was read. In a session's later rounds only partitions with
+// news are told.
+func (f *fetch) respond() wire.Response {
+	told := f.parts
+	sessionID := int32(0)
+	if f.ses != nil {
+		sessionID = f.ses.id
+		told = f.news()
+	}
+	raw := encodeFetch(f.req.Version, sessionID, told, f.committed)
+	raw.Release = f.release
+	for i := range told {
+		if n := told[i].read.Bytes; n > 0 {
+			told[i].p.Meter.Fetched(n)
+		}
+	}
+	return wire.Response{Raw: raw}
+}
+
+// news picks the partitions a session's client does not know yet, and notes what
+// it is told.
+func (f *fetch) news() []fetchPart {
+	f.ses.mu.Lock()
+	defer f.ses.mu.Unlock()
+	full := f.req.SessionEpoch == sessionInitial
+	gave := make(map[*sessionPart]bool)
+	told := f.parts[:0:0]
+	for i := range f.parts {
+		fp := &f.parts[i]
+		r, sp := &fp.read, fp.held
+		changed := fp.code != kafka.NoError || r.Diverging || r.Bytes > 0 ||
+			sp.hw != int64(r.HighWatermark) || sp.start != int64(r.LogStart) || sp.lso != int64(r.Stable)
+		if r.Bytes > 0 {
+			gave[sp] = true
+		}
+		if !full && !changed {
+			continue
+		}
+		sp.hw, sp.start, sp.lso = int64(r.HighWatermark), int64(r.LogStart), int64(r.Stable)
+		if fp.code != kafka.NoError {
+			sp.hw = -2 // tell again until it is mended
+		}
+		told = append(told, *fp)
+	}
+	f.ses.rotate(gave)
+	return told
+}

@@ -1,0 +1,95 @@
+package partition
+
+import (
+	"errors"
+	"time"
+)
+
+// sweepEvery is how often files past their delete delay are looked for.
+const sweepEvery = 5 * time.Second
+
+// housekeep is the Manager's one loop: retention, checkpoints and file deletion.
+func (m *Manager) housekeep() {
+	retention := time.NewTimer(min(m.o.InitialDelay, m.o.RetentionEvery))
+	check := time.NewTicker(m.o.CheckpointEvery)
+	starts := time.NewTicker(m.o.StartCheckpointEvery)
+	sweep := time.NewTicker(sweepEvery)
+	defer retention.Stop()
+	defer check.Stop()
+	defer starts.Stop()
+	defer sweep.Stop()
+	for {
+		select {
+		case <-m.stop:
+			return
+		case now := <-retention.C:
+			m.retain(now)
+			retention.Reset(m.o.RetentionEvery)
+		case <-check.C:
+			m.checkpoint(false)
+		case <-starts.C:
+			m.checkpoint(true)
+		case now := <-sweep.C:
+			m.sweep(now)
+		}
+	}
+}
+
+// retain drops what the topics' retention lets go.
+func (m *Manager) retain(now time.Time) {
+	for _, p := range m.All() {
+		if p.Failed() != nil || p.log == nil {
+			continue
+		}
+		p.mu.Lock()
+		before := p.log.LogStart()
+		_, err := p.log.Retain(now, p.HighWatermark())
+		moved := p.log.LogStart() != before
+		p.mu.Unlock()
+		if moved {
+			p.dir.noteLogStart(p)
+		}
+		if err != nil {
+			m.o.Log.Warn("retention failed, trying again at the next check", "partition", p.TP.String(), "err", err)
+		}
+	}
+}
+
+// sweep removes files whose delete delay is over.
+func (m *Manager) sweep(now time.Time) {
+	m.sweepGone(now)
+	for _, p := range m.All() {
+		if p.Failed() != nil || p.log == nil {
+			continue
+		}
+		if err := p.log.Sweep(now); err != nil {
+			m.o.Log.Warn("old segment cannot be removed, trying again", "partition", p.TP.String(), "err", err)
+		}
+	}
+}
+
+// checkpoint writes the log dirs' checkpoint files; onlyMoved: those where a log
+// start moved.
+func (m *Manager) checkpoint(onlyMoved bool) {
+	for _, d := range m.dirs {
+		if !d.changed.Swap(false) && onlyMoved {
+			continue
+		}
+		if err := d.checkpoint(); err != nil && !errors.Is(err, ErrOffline) {
+			m.o.Log.Warn("checkpoint not written, trying again: recovery after a kill would read more", "dir", d.path, "err", err)
+			d.changed.Store(true)
+		}
+	}
+}
+
+// SaveStarts writes the log starts that moved, so that an acknowledged
+// DeleteRecords holds after a kill.
+func (m *Manager) SaveStarts() error {
+	var errs []error
+	for _, d := range m.dirs {
+		if d.changed.Swap(false) {
+			errs = append(errs, d.checkpoint())
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,361 @@
+package partition
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/weirmq/weir/internal/commitlog"
+	"github.com/weirmq/weir/internal/disk"
+	"github.com/weirmq/weir/internal/kafka"
+	"github.com/weirmq/weir/internal/metadata"
+	"github.com/weirmq/weir/internal/metrics"
+	"github.com/weirmq/weir/internal/replica"
+)
+
+// Options are what a Manager works with. Zero durations mean the defaults.
+type Options struct {
+	FS   disk.FS
+	Dirs []string // log.dirs, at least one
+	Self kafka.BrokerID
+	Log  *slog.Logger
+
+	// Settings resolves a topic's settings under an image. It must be quick and
+	// free of side effects: it runs for each topic of a change.
+	Settings func(img *metadata.Image, topic string) *Settings
+	// Shards makes the pump of an internal topic's partitions, by topic name.
+	Shards map[string]ShardFactory
+	// Metrics counts per topic; nil counts nothing.
+	Metrics *metrics.Set
+
+	RecoveryWorkers      int           // num.recovery.threads.per.data.dir; 2
+	CheckpointEvery      time.Duration // log.flush.offset.checkpoint.interval.ms; 60 s
+	StartCheckpointEvery time.Duration // log.flush.start.offset.checkpoint.interval.ms; 60 s
+	RetentionEvery       time.Duration // log.retention.check.interval.ms; 5 min
+	InitialDelay         time.Duration // log.initial.task.delay.ms; 30 s
+}
+
+type partKey struct {
+	id kafka.TopicID
+	n  int32
+}
+
+// Manager holds every partition of this node.
+type Manager struct {
+	o    Options
+	dirs []*logDir
+
+	mu    sync.RWMutex
+	parts map[partKey]*Partition
+
+	image atomic.Pointer[metadata.Image]
+	stop  chan struct{}
+	wg    sync.WaitGroup
+
+	goneMu sync.Mutex
+	gone   []leaving // deleted partitions whose files go after the delete delay
+}
+
+// OpenManager locks the log dirs and reads their checkpoints. A dir that cannot
+// be used is left out with an error in the log, as long as another is left.
+// Partitions open with the first Apply.
+func OpenManager(o Options) (*Manager, error) {
+	if o.RecoveryWorkers <= 0 {
+		o.RecoveryWorkers = 2
+	}
+	for _, d := range []struct {
+		v   *time.Duration
+		def time.Duration
+	}{{&o.CheckpointEvery, time.Minute}, {&o.StartCheckpointEvery, time.Minute}, {&o.RetentionEvery, 5 * time.Minute}, {&o.InitialDelay, 30 * time.Second}} {
+		if *d.v <= 0 {
+			*d.v = d.def
+		}
+	}
+	m := &Manager{o: o, parts: make(map[partKey]*Partition), stop: make(chan struct{})}
+	var errs []error
+	for _, path := range o.Dirs {
+		d, err := openDir(o.FS, path, o.Log)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		m.dirs = append(m.dirs, d)
+	}
+	if len(m.dirs) == 0 {
+		return nil, errors.Join(errs...)
+	}
+	for _, err := range errs {
+		o.Log.Error("log dir left out", "err", err)
+	}
+	return m, nil
+}
+
+// Unclean says whether any log dir was not closed in order by its last life, and
+// held something.
+func (m *Manager) Unclean() bool {
+	for _, d := range m.dirs {
+		if !d.clean && d.recovery != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// Start begins retention, checkpoints and flushes by time.
+func (m *Manager) Start() { m.wg.Go(m.housekeep) }
+
+// Get gives a partition of a topic by id. Nil: not on this node.
+func (m *Manager) Get(id kafka.TopicID, n int32) *Partition {
+	m.mu.RLock()
+	p := m.parts[partKey{id, n}]
+	m.mu.RUnlock()
+	return p
+}
+
+// Lookup finds a partition by topic name in the newest image applied.
+func (m *Manager) Lookup(topic string, n int32) *Partition {
+	img := m.image.Load()
+	if img == nil {
+		return nil
+	}
+	t, ok := img.Topic(topic)
+	if !ok {
+		return nil
+	}
+	return m.Get(t.ID, n)
+}
+
+// Shard gives the running shard of a partition of an internal topic, or nil.
+func (m *Manager) Shard(topic string, n int32) *Shard {
+	if p := m.Lookup(topic, n); p != nil {
+		return p.shard.Load()
+	}
+	return nil
+}
+
+// All gives every partition, in no order.
+func (m *Manager) All() []*Partition {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	out := make([]*Partition, 0, len(m.parts))
+	for _, p := range m.parts {
+		out = append(out, p)
+	}
+	return out
+}
+
+// DirInfo describes one log dir.
+type DirInfo struct {
+	Path  string
+	Err   error // why it is offline, or nil
+	Total int64 // bytes; -1 unknown
+	Free  int64
+}
+
+// Dirs describes the log dirs in use.
+func (m *Manager) Dirs() []DirInfo {
+	out := make([]DirInfo, 0, len(m.dirs))
+	for _, d := range m.dirs {
+		i := DirInfo{Path: d.path, Total: -1, Free: -1}
+		if f := d.failed.Load(); f != nil {
+			i.Err = f.err
+		}
+		if free, err := m.o.FS.Free(d.path); err == nil {
+			i.Free = int64(free)
+		}
+		out = append(out, i)
+	}
+	return out
+}
+
+// open opens or makes one partition. It never fails: a partition whose files are
+// damaged is there and answers ErrOffline.
+func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings *Settings, found map[string]*logDir) *Partition {
+	tp := kafka.TopicPartition{Topic: t.Name, Partition: n}
+	d, known := found[tp.String()]
+	if !known {
+		d = m.emptiest()
+	}
+	p := &Partition{TP: tp, ID: t.ID, dir: d, Meter: m.o.Metrics.Topic(t.Name)}
+	p.settings.Store(settings)
+	d.add(p)
+	if f := d.failed.Load(); f != nil {
+		p.failed.Store(f)
+		return p
+	}
+	l, err := commitlog.Open(commitlog.Config{
+		FS: m.o.FS, Dir: filepath.Join(d.path, tp.String()), TP: tp, ID: t.ID, Options: settings.Log, Now: time.Now(),
+		RecoveryPoint: d.recovery[tp], LogStart: d.starts[tp], Clean: d.clean && known, Log: m.o.Log,
+	})
+	if err != nil {
+		m.o.Log.Error("partition cannot be opened and stays offline", "partition", tp.String(), "dir", d.path, "err", err)
+		p.failed.Store(&fail{fmt.Errorf("%w: %w", ErrOffline, err)})
+		return p
+	}
+	p.log = l
+	m.lead(p, &t.Partitions[n])
+	return p
+}
+
+// lead makes p the leader under the image's epoch.
+func (m *Manager) lead(p *Partition, mp *metadata.Partition) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.log.AssignEpoch(mp.LeaderEpoch); err != nil {
+		p.failed.Store(&fail{fmt.Errorf("%w: %w", ErrOffline, err)})
+		return
+	}
+	p.epoch.Store(int32(mp.LeaderEpoch))
+	p.leader = replica.NewLeader(replica.LeaderConfig{
+		Self: m.o.Self, Epoch: mp.LeaderEpoch, PartitionEpoch: mp.PartitionEpoch, Replicas: mp.Replicas, ISR: mp.ISR,
+		Start: p.log.LogStart(), End: p.log.End(), HighWatermark: p.log.LogStart(), MinISR: p.Settings().MinISR,
+	})
+	p.advanceLocked(p.log.End(), p.appended)
+	p.hw.Store(int64(p.leader.HighWatermark()))
+}
+
+// emptiest is the dir with the fewest partitions, as Kafka places them.
+func (m *Manager) emptiest() *logDir {
+	var best *logDir
+	for _, d := range m.dirs {
+		if d.failed.Load() != nil {
+			continue
+		}
+		if best == nil || d.count() < best.count() {
+			best = d
+		}
+	}
+	if best == nil {
+		return m.dirs[0]
+	}
+	return best
+}
+
+// find maps folder names to the dir they lie in, and removes what an earlier life
+// had deleted.
+func (m *Manager) find() map[string]*logDir {
+	found := make(map[string]*logDir)
+	for _, d := range m.dirs {
+		names, err := commitlog.PartitionDirs(m.o.FS, d.path)
+		if err != nil {
+			d.fail(err)
+			continue
+		}
+		for _, pd := range names {
+			if pd.Deleted {
+				if err := m.o.FS.RemoveAll(filepath.Join(d.path, pd.Name)); err != nil {
+					m.o.Log.Warn("deleted partition's files cannot be removed", "dir", d.path, "folder", pd.Name, "err", err)
+				}
+				continue
+			}
+			if other, twice := found[pd.Name]; twice {
+				m.o.Log.Error("partition lies in two log dirs: the second is not used", "partition", pd.Name, "used", other.path, "unused", d.path)
+				continue
+			}
+			found[pd.Name] = d
+		}
+	}
+	return found
+}
+
+// setAside renames what belongs to no topic of the image: a topic deleted while
+// this node was down, or a folder that is not ours. Nothing is deleted.
+func (m *Manager) setAside(img *metadata.Image, found map[string]*logDir) {
+	wanted := make(map[string]bool)
+	img.EachTopic(func(t *metadata.Topic) bool {
+		for n := range t.Partitions {
+			wanted[kafka.TopicPartition{Topic: t.Name, Partition: int32(n)}.String()] = true
+		}
+		return true
+	})
+	for name, d := range found {
+		if wanted[name] {
+			continue
+		}
+		to := strayName(name)
+		if err := m.o.FS.Rename(filepath.Join(d.path, name), filepath.Join(d.path, to)); err != nil {
+			m.o.Log.Error("stray partition folder cannot be set aside", "dir", d.path, "folder", name, "err", err)
+			continue
+		}
+		delete(found, name)
+		m.o.Log.Warn("partition folder belongs to no topic and was set aside: delete it when nothing in it is wanted", "dir", d.path, "folder", to)
+	}
+}
+
+// strayName is Kafka's form, at most 255 bytes.
+func strayName(name string) string {
+	suffix := fmt.Sprintf(".%032x-stray", time.Now().UnixNano())
+	return name[:min(len(name), 255-len(suffix))] + suffix
+}
+
+func isNotExist(err error) bool { return errors.Is(err, os.ErrNotExist) }
+
+// Close closes every partition and, when all of them closed in order, marks the
+// dirs clean. It stops all goroutines.
+func (m *Manager) Close() error {
+	close(m.stop)
+	m.wg.Wait()
+	all := m.All()
+	for _, p := range all {
+		if sh := p.shard.Load(); sh != nil {
+			sh.Close()
+		}
+	}
+	var mu sync.Mutex
+	var errs []error
+	failed := make(map[*logDir]bool)
+	each(all, m.o.RecoveryWorkers*len(m.dirs), func(p *Partition) {
+		if err := p.close(); err != nil {
+			mu.Lock()
+			errs = append(errs, fmt.Errorf("%s: %w", p.TP, err))
+			failed[p.dir] = true
+			mu.Unlock()
+		}
+	})
+	for _, d := range m.dirs {
+		if err := d.close(!failed[d]); err != nil {
+			errs = append(errs, fmt.Errorf("log dir %s: %w", d.path, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// close closes the log in order. The watermark and ends stay readable.
+func (p *Partition) close() error {
+	p.waiters.fireAll(true)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	offline := p.Failed()
+	p.failed.CompareAndSwap(nil, &fail{fmt.Errorf("%w: closed", ErrOffline)})
+	if p.log == nil {
+		return nil
+	}
+	if offline != nil {
+		_ = p.log.Close(false)
+		return nil
+	}
+	return p.log.Close(true)
+}
+
+// each runs fn over all with at most n at once.
+func each[T any](all []T, n int, fn func(T)) {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(n, len(all)) {
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(all) {
+					return
+				}
+				fn(all[i])
+			}
+		})
+	}
+	wg.Wait()
+}
