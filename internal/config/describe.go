@@ -40,7 +40,7 @@ type Synonym struct {
 func (v *View) DescribeTopic(overrides map[string]string) []Entry {
 	entries := make([]Entry, 0, len(topicKeys))
 	for _, k := range topicKeys {
-		val := v.topicDefault(k)
+		val := v.topics[k.index]
 		var syn []Synonym
 		if len(k.Synonyms) > 0 {
 			syn = v.brokerSynonyms(brokerIndex[k.Synonyms[0]])
@@ -169,7 +169,7 @@ func (v *View) brokerSynonyms(k *Key) []Synonym {
 		}
 	}
 	for _, n := range names {
-		if d := mustKey(n).defaultValue(); !d.null {
+		if d := mustKey(n).def; !d.null {
 			syn = append(syn, shown(mustKey(n), n, d, SourceDefault))
 		}
 	}

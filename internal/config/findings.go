@@ -97,7 +97,7 @@ func Check(in Source) Report {
 	}
 	for _, set := range settings {
 		k := brokerIndex[set.key]
-		if s == nil || k == nil || k.Null || s.values[k.index].raw != k.defaultValue().raw || k.Status != Effective {
+		if s == nil || k == nil || k.Null || s.values[k.index].raw != k.def.raw || k.Status != Effective {
 			continue
 		}
 		r.Findings = append(r.Findings, Finding{Note, set.key, set.where, set.key + "=" + k.Default + " is the default."})

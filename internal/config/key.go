@@ -99,6 +99,7 @@ type Key struct {
 	fold    bool     // oneOf without regard to case
 	filled  bool     // a list or string must not be empty
 	check   func(v value) (reason string)
+	def     value // the default, parsed
 }
 
 // Sensitive says that the value must never be shown.
@@ -149,6 +150,9 @@ func init() {
 				k.check = f
 			}
 		}
+	}
+	for _, k := range allKeys {
+		k.def = k.parseDefault()
 	}
 }
 

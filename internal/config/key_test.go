@@ -81,7 +81,7 @@ func TestKeyLines(t *testing.T) {
 		if strings.HasSuffix(k.Name, ".ms") && k.Unit != "ms" || strings.HasSuffix(k.Name, ".bytes") && k.Unit != "bytes" {
 			t.Errorf("%s has unit %q", k.Name, k.Unit)
 		}
-		if v := k.defaultValue(); v.null != k.Null {
+		if v := k.def; v.null != k.Null {
 			t.Errorf("%s: the default does not parse as it should", k.Name)
 		}
 		for _, s := range k.Synonyms {
@@ -91,6 +91,11 @@ func TestKeyLines(t *testing.T) {
 		}
 		if found, ok := Lookup(k.Name); !ok || found.Topic && !k.Topic {
 			t.Errorf("Lookup(%s) fails", k.Name)
+		}
+	}
+	for _, k := range topicKeys {
+		if topicFields[k.Name] == nil {
+			t.Errorf("%s has no place in TopicConfig", k.Name)
 		}
 	}
 	for name := range checks {

@@ -74,7 +74,7 @@ func ParseHostPort(s string, defaultPort int32) (host string, port int32, err er
 			return "", 0, fmt.Errorf("the '[' is not closed")
 		}
 		host, text = rest[:end], rest[end+1:]
-		if a, err := netip.ParseAddr(host); err != nil || !a.Is6() {
+		if !ipv6(host) {
 			return "", 0, fmt.Errorf("%q is no IPv6 address", host)
 		}
 		if text != "" && text[0] != ':' {
@@ -85,11 +85,9 @@ func ParseHostPort(s string, defaultPort int32) (host string, port int32, err er
 		}
 		text = text[1:]
 	} else if strings.Count(s, ":") > 1 {
-		if a, err := netip.ParseAddr(s); err == nil && a.Is6() {
+		if ipv6(s) { // 2001:db8::1:9092 too is one address without a port
 			return s, defaultPort, nil
 		}
-		// Kafka takes 2001:db8::1:9092 apart at the last colon only when the rest
-		// is an address; written so it is one address, and was refused above if not.
 		return "", 0, fmt.Errorf("%q is neither host:port nor an IPv6 address; write [address]:port", s)
 	} else {
 		var ok bool
@@ -105,6 +103,11 @@ func ParseHostPort(s string, defaultPort int32) (host string, port int32, err er
 		return "", 0, fmt.Errorf("port %q is not a number from 0 to 65535", text)
 	}
 	return host, int32(n), nil
+}
+
+func ipv6(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.Is6() && checkHost(a.Zone()) == nil
 }
 
 func checkHost(host string) error {

@@ -34,7 +34,7 @@ func TestParseListener(t *testing.T) {
 	f("host", "PLAINTEXT host 9092")
 	f("", "PLAINTEXT  9092")
 	for _, bad := range []string{"://h:1", "A B://h:1", "P://h:x", "P://h:-1", "P://h:65536", "P://h:", "P://[::1:9092", "P://[::1]9092", "P://[h]:1",
-		"P://1:2:3", "P://h/x:1", "P://h 1:1", "P://[::1]:"} {
+		"P://1:2:3", "P://h/x:1", "P://h 1:1", "P://[::1]:", "0::0%0]"} {
 		f(bad, "error")
 	}
 }

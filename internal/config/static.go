@@ -96,7 +96,7 @@ func Load(in Source) (*Static, []Warning, error) {
 	s := &Static{values: make([]value, len(brokerKeys)), origins: make([]Origin, len(brokerKeys)),
 		wheres: map[string]string{}, others: map[string]value{}, clusterID: clusterID, dataDir: in.DataDir}
 	for i, k := range brokerKeys {
-		s.values[i] = k.defaultValue()
+		s.values[i] = k.def
 	}
 	if s.dataDir == "" {
 		s.dataDir = brokerIndex["log.dir"].Default
@@ -215,7 +215,7 @@ func (s setting) unknownWarning() Warning {
 
 func (s setting) statusWarning(k *Key) (Warning, bool) {
 	switch {
-	case k.defaultValue().raw == strings.TrimSpace(s.raw):
+	case k.def.raw == strings.TrimSpace(s.raw):
 		// a file that spells out a default asks for nothing
 	case s.key == "controller.quorum.voters", s.key == "controller.quorum.bootstrap.servers":
 		// every KRaft file has one of them; settleNodes looks at what they say

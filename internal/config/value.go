@@ -176,9 +176,9 @@ func (k *Key) named(s string) bool {
 	return false
 }
 
-// defaultValue is the parsed default. A default need not pass the range: Kafka
+// parseDefault parses the default. An empty one need not pass the check: Kafka
 // has some that do not.
-func (k *Key) defaultValue() value {
+func (k *Key) parseDefault() value {
 	if k.Null {
 		return value{null: true}
 	}

@@ -11,7 +11,8 @@ type View struct {
 	values  []value
 	cluster map[string]value // dynamic default, by name, only what passed its check
 	broker  map[string]value // dynamic of this broker
-	topic   TopicConfig      // of a topic without overrides
+	topics  []value          // by Key.index of topic keys: what a topic has without overrides
+	topic   TopicConfig      // the same, typed
 }
 
 // With lays the image's dynamic settings over s. Values that do not pass their
@@ -23,7 +24,11 @@ func (s *Static) With(clusterDefault, broker map[string]string) *View {
 	}
 	v.overlay(clusterDefault, v.cluster)
 	v.overlay(broker, v.broker)
-	v.topic = v.resolveTopic(nil)
+	v.topics = make([]value, len(topicKeys))
+	for i, k := range topicKeys {
+		v.topics[i] = v.topicDefault(k)
+	}
+	v.topic = v.topicBase()
 	return v
 }
 
