@@ -14,6 +14,7 @@ import (
 func (m *Manager) Apply(img *metadata.Image, d *metadata.Delta) {
 	if m.image.Load() == nil {
 		m.openAll(img)
+		m.syncDirs()
 		m.image.Store(img)
 		return
 	}
@@ -26,8 +27,21 @@ func (m *Manager) Apply(img *metadata.Image, d *metadata.Delta) {
 	for _, c := range d.Changed {
 		m.grow(img, c.New)
 	}
+	m.syncDirs()
 	m.image.Store(img)
 	m.reconfigure(img, d.ConfigsChanged)
+}
+
+// syncDirs makes the folders of new partitions durable, once for all of a change:
+// an fdatasync of their files is worth nothing while a crash may lose the folder.
+func (m *Manager) syncDirs() {
+	for _, d := range m.dirs {
+		if d.grew.Swap(false) {
+			if err := m.o.FS.SyncDir(d.path); err != nil {
+				d.fail(err)
+			}
+		}
+	}
 }
 
 // openAll opens every partition of the image and sets strays aside.

@@ -45,6 +45,7 @@ type logDir struct {
 
 	parts   map[kafka.TopicPartition]*Partition // guarded by mu
 	changed atomic.Bool                         // some log start moved since the last checkpoint
+	grew    atomic.Bool                         // folders were made since the last sync of the dir
 	writing sync.Mutex                          // one checkpoint at a time
 }
 
@@ -58,6 +59,7 @@ func openDir(fs disk.FS, path string, log *slog.Logger) (*logDir, error) {
 	if err := fs.MkdirAll(path); err != nil {
 		return nil, fmt.Errorf("log dir %s: %w: name a folder this user may write with --data-dir or log.dirs", path, err)
 	}
+	_ = fs.SyncDir(filepath.Dir(path)) // a new folder's own name; a parent that cannot be opened was there before
 	lock, err := fs.Lock(filepath.Join(path, ".lock"))
 	if err != nil {
 		if errors.Is(err, disk.ErrLocked) {

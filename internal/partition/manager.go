@@ -197,6 +197,9 @@ func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings
 		p.failed.Store(&fail{fmt.Errorf("%w: %w", ErrOffline, err)})
 		return p
 	}
+	if !known {
+		d.grew.Store(true)
+	}
 	p.log = l
 	m.lead(p, &t.Partitions[n])
 	return p
