@@ -15,7 +15,7 @@ import (
 
 func configCommand(in IO) *cobra.Command {
 	return family("config", "Read and change the configuration of topics and brokers, check and explain keys",
-		configGet(in), configSet(in), configDelete(in))
+		configGet(in), configSet(in), configDelete(in), configCheck(in), configExplain(in))
 }
 
 // entity is what a configuration belongs to.

@@ -173,7 +173,7 @@ func (f *consumeFlags) run(ctx context.Context, in IO, topics []string, keyDelim
 		kgo.WithPools(pool),
 		kgo.KeepControlRecords(), // to see that the end was passed; they are not printed
 		kgo.KeepRetryableFetchErrors(),
-		kgo.FetchMaxPartitionBytes(4 << 20),
+		kgo.FetchMaxPartitionBytes(2 << 20),
 		kgo.FetchMaxWait(500 * time.Millisecond),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 	}
@@ -444,7 +444,7 @@ func (c *consumer) loop() error {
 	if c.left == 0 {
 		return nil
 	}
-	quietPolls := 0
+	quiet, next := 0, 2 // polls without a record, and when to look by hand
 	last := time.Now()
 	for {
 		pctx, cancel := c.ctx, context.CancelFunc(func() {})
@@ -483,18 +483,23 @@ func (c *consumer) loop() error {
 			c.cl.AllowRebalance()
 		}
 		if c.printed != before {
-			quietPolls, last = 0, time.Now()
+			quiet, next, last = 0, 2, time.Now()
 			continue
 		}
 		if c.left < 0 {
 			continue
 		}
-		if quietPolls++; quietPolls >= 2 && len(c.cursors) > 0 {
-			if err := c.skipInvisible(); err != nil {
+		if quiet++; quiet >= next && len(c.cursors) > 0 {
+			next = 2 * quiet
+			more, err := c.skipInvisible()
+			if err != nil {
 				return err
 			}
 			if c.left == 0 {
 				return errDone
+			}
+			if more { // the broker is well, the records are on their way
+				last = time.Now()
 			}
 		}
 		if c.timeout > 0 && time.Since(last) > c.timeout {

@@ -11,8 +11,8 @@ import (
 // leaves empty batches, and read_committed hides aborted ones; the client
 // passes over both without a word, and -e would wait for an end that no record
 // announces. So where nothing came for a while, the batch headers are read by
-// hand. A batch that has records is left to the client.
-func (c *consumer) skipInvisible() error {
+// hand. A batch that has records is left to the client; more says there is one.
+func (c *consumer) skipInvisible() (more bool, err error) {
 	s, cancel := c.bound()
 	defer cancel()
 	topics := map[string]bool{}
@@ -25,7 +25,7 @@ func (c *consumer) skipInvisible() error {
 	}
 	meta, err := s.adm.ListTopicsWithInternal(s.ctx, names...)
 	if err != nil {
-		return s.explain("look up the topics", err)
+		return false, s.explain("look up the topics", err)
 	}
 	for tp, cur := range c.cursors {
 		if cur.done {
@@ -50,7 +50,7 @@ func (c *consumer) skipInvisible() error {
 		req.Topics = append(req.Topics, rt)
 		resp, err := s.cl.Broker(int(p.Leader)).RetriableRequest(s.ctx, req)
 		if err != nil {
-			return s.explain("read "+tp.Topic, err)
+			return false, s.explain("read "+tp.Topic, err)
 		}
 		f := resp.(*kmsg.FetchResponse)
 		if len(f.Topics) != 1 || len(f.Topics[0].Partitions) != 1 || f.Topics[0].Partitions[0].ErrorCode != 0 {
@@ -65,9 +65,11 @@ func (c *consumer) skipInvisible() error {
 		}
 		if cur.pos = pastInvisible(got.RecordBatches, cur.pos, aborted); cur.pos >= cur.limit {
 			c.reached(tp, cur)
+		} else if len(got.RecordBatches) > 0 {
+			more = true
 		}
 	}
-	return nil
+	return more, nil
 }
 
 // pastInvisible returns the offset behind the batches at the front of b that

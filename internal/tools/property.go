@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"bytes"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -12,8 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/magiconair/properties"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/weirmq/weir/internal/config"
 )
 
 // settings are the client properties of one invocation, by librdkafka's or the
@@ -305,14 +305,12 @@ func loadSettings(file string, pairs []string, warn io.Writer) (*settings, error
 		if err != nil {
 			return nil, usagef("cannot read --command-config: %w", err)
 		}
-		l := properties.Loader{Encoding: properties.UTF8, DisableExpansion: true}
-		p, err := l.LoadBytes(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")))
+		ps, err := config.ParseProperties(body)
 		if err != nil {
 			return nil, usagef("%s is no properties file: %w", file, err)
 		}
-		for _, k := range p.Keys() {
-			v, _ := p.Get(k)
-			all = append(all, given{k, v, file})
+		for _, p := range ps {
+			all = append(all, given{p.Key, p.Value, fmt.Sprintf("%s line %d", file, p.Line)})
 		}
 	}
 	for _, pair := range pairs {
