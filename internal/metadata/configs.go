@@ -102,16 +102,18 @@ func (c *Controller) changeConfigs(key ConfigKey, ops []configOp, seen int) (*Co
 	if f := c.checkResource(key); f != nil {
 		return nil, f
 	}
+	if key.Kind == BrokerConfig && key.Name != "" { // "01" is broker 1; checkResource has parsed it
+		id, _ := strconv.ParseInt(key.Name, 10, 32)
+		key.Name = strconv.FormatInt(id, 10)
+	}
 	old := c.img().Config(key.Kind, key.Name)
 	rec := &ConfigRecord{Key: key, Set: map[string]string{}}
 	for _, op := range ops {
 		value := op.value
 		switch op.op {
 		case kmsg.IncrementalAlterConfigOpDelete:
-			if _, set := old[op.key]; set {
+			if _, set := old[op.key]; set { // else nothing to do, even for a key that does not exist
 				rec.Delete = append(rec.Delete, op.key)
-			} else if f := c.checkConfig(key, op.key, nil); f != nil {
-				return nil, f // a key that was never set must at least exist
 			}
 			continue
 		case kmsg.IncrementalAlterConfigOpAppend, kmsg.IncrementalAlterConfigOpSubtract:
@@ -140,7 +142,8 @@ func (c *Controller) changeConfigs(key ConfigKey, ops []configOp, seen int) (*Co
 }
 
 func checkOps(ops []configOp) *failure {
-	var nulls, twice []string
+	var nulls []string
+	twice := false
 	seen := map[string]bool{}
 	for _, op := range ops {
 		if op.op < kmsg.IncrementalAlterConfigOpSet || op.op > kmsg.IncrementalAlterConfigOpSubtract {
@@ -149,13 +152,11 @@ func checkOps(ops []configOp) *failure {
 		if op.op != kmsg.IncrementalAlterConfigOpDelete && op.value == nil {
 			nulls = append(nulls, op.key)
 		}
-		if seen[op.key] {
-			twice = append(twice, op.key)
-		}
+		twice = twice || seen[op.key]
 		seen[op.key] = true
 	}
-	if len(twice) > 0 {
-		return fail(kafka.ErrInvalidRequest, "Error due to duplicate config keys : %s", strings.Join(twice, ","))
+	if twice {
+		return fail(kafka.ErrInvalidRequest, "Error due to duplicate config keys")
 	}
 	if len(nulls) > 0 {
 		return fail(kafka.ErrInvalidRequest, "Null value not supported for : %s", strings.Join(nulls, ","))
@@ -182,21 +183,21 @@ func (c *Controller) checkResource(key ConfigKey) *failure {
 		}
 		id, err := strconv.ParseInt(key.Name, 10, 32)
 		if err != nil {
-			return fail(kafka.ErrInvalidRequest, "Unable to parse broker name as a base 10 number.")
+			return fail(kafka.ErrInvalidRequest, "Node id must be an integer, but it is: %s", key.Name)
 		}
 		if c.img().broker(kafka.BrokerID(id)) == nil {
-			return fail(kafka.ErrBrokerIDNotRegistered, "No broker with id %d found.", id)
+			return fail(kafka.ErrInvalidRequest, "Unexpected broker id: no broker with id %d is registered", id)
 		}
 	case ClientMetricsConfig:
 		if key.Name == "" {
-			return fail(kafka.ErrInvalidRequest, "Default client metrics resources are not allowed.")
+			return fail(kafka.ErrInvalidRequest, "Subscription name can't be empty")
 		}
 	case GroupConfig:
 		if key.Name == "" {
 			return fail(kafka.ErrInvalidRequest, "Default group resources are not allowed.")
 		}
 	default:
-		return fail(kafka.ErrInvalidRequest, "Unexpected resource type %d.", key.Kind)
+		return fail(kafka.ErrInvalidRequest, "Unknown resource type %d", key.Kind)
 	}
 	return nil
 }
@@ -205,14 +206,17 @@ func (c *Controller) checkConfig(key ConfigKey, name string, value *string) *fai
 	if c.cfg.Rules == nil {
 		return nil
 	}
-	return configFailure(c.cfg.Rules.ValidateConfig(key.Kind, key.Name, name, value))
+	return configFailure(key.Kind, c.cfg.Rules.ValidateConfig(key.Kind, key.Name, name, value))
 }
 
-func configFailure(err error) *failure {
+func configFailure(kind ConfigKind, err error) *failure {
 	if err == nil {
 		return nil
 	}
 	code := kafka.ErrInvalidConfig
+	if kind == BrokerConfig || kind == ClientMetricsConfig {
+		code = kafka.ErrInvalidRequest // so Kafka, for these two
+	}
 	errors.As(err, &code)
 	return &failure{code, err.Error()}
 }
@@ -228,15 +232,12 @@ func (c *Controller) checkConfigSet(key ConfigKey, old map[string]string, rec *C
 		delete(all, k)
 	}
 	maps.Copy(all, rec.Set)
-	return configFailure(rules.ValidateConfigSet(key.Kind, key.Name, all))
+	return configFailure(key.Kind, rules.ValidateConfigSet(key.Kind, key.Name, all))
 }
 
 // editList appends to or takes from a list, beginning with the default when
 // nothing is set.
 func (c *Controller) editList(key ConfigKey, op configOp, old map[string]string) (string, *failure) {
-	if f := c.checkConfig(key, op.key, nil); f != nil {
-		return "", f
-	}
 	var def string
 	isList := true
 	if c.cfg.Rules != nil {

@@ -22,11 +22,13 @@ type Defaults struct {
 // ConfigRules is what the Controller asks about config keys.
 type ConfigRules interface {
 	// ValidateConfig refuses an unknown key or a bad value for the resource of
-	// that kind and name. The error's text goes to the client. Its code is
-	// INVALID_CONFIG unless the error is or wraps a kafka.Error.
+	// that kind and name. The error's text goes to the client. Its code is that
+	// of the kafka.Error it is or wraps, if any, else INVALID_CONFIG, and for
+	// brokers and client metrics INVALID_REQUEST.
 	ValidateConfig(kind ConfigKind, name, key string, value *string) error
 	// ListConfig says whether a key is a list, and what its value is where
-	// nothing is set: APPEND and SUBTRACT begin from that.
+	// nothing is set: APPEND and SUBTRACT begin from that. An unknown key is no
+	// list.
 	ListConfig(kind ConfigKind, key string) (value string, isList bool)
 	// TopicConfigs lists every config a topic with these overrides would have,
 	// for CreateTopics v5 and up. May give nil.
@@ -74,7 +76,7 @@ var _ machine.Machine[Record] = (*Controller)(nil)
 // NewController makes a controller whose state is img: what is committed.
 func NewController(cfg Config, img *Image) *Controller {
 	d := img.Edit()
-	d.touchedSet, d.configSet = nil, nil
+	d.base = nil
 	return &Controller{cfg: cfg, d: d, sessions: map[kafka.BrokerID]time.Time{}}
 }
 

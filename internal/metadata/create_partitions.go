@@ -56,7 +56,7 @@ func (c *Controller) addPartitions(t *kmsg.CreatePartitionsRequestTopic, room in
 	}
 	more := int(t.Count) - have
 	if more > room {
-		return nil, fail(kafka.ErrPolicyViolation, "Unable to perform excessively large batch operation.")
+		return nil, fail(kafka.ErrPolicyViolation, "Excessively large number of partitions per request.")
 	}
 	r := &PartitionsRecord{ID: topic.ID, First: int32(have)}
 	factor := len(topic.Partitions[0].Replicas)

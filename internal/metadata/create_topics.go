@@ -37,10 +37,7 @@ func (c *Controller) createTopics(req *kmsg.CreateTopicsRequest) (*kmsg.CreateTo
 		resp.Topics = append(resp.Topics, out)
 	}
 	if req.ValidateOnly {
-		for i := range resp.Topics {
-			resp.Topics[i].TopicID = kafka.TopicID{}
-		}
-		return resp, nil
+		return resp, nil // with the ids that were not given, as Kafka answers
 	}
 	return resp, job.records
 }
@@ -92,7 +89,7 @@ func (j *creation) create(t *kmsg.CreateTopicsRequestTopic, out *kmsg.CreateTopi
 		return f
 	}
 	if j.added += len(ps); j.added > maxPartitionsPerRequest {
-		return fail(kafka.ErrPolicyViolation, "Unable to perform excessively large batch operation.")
+		return fail(kafka.ErrPolicyViolation, "Excessively large number of partitions per request.")
 	}
 	id := j.newID()
 	j.records = append(j.records, &TopicRecord{Name: t.Topic, ID: id, Partitions: ps})
@@ -144,7 +141,7 @@ func (j *creation) placed(t *kmsg.CreateTopicsRequestTopic) ([]Partition, *failu
 		n = j.def.Partitions
 	}
 	if int(n) > maxPartitionsPerRequest-j.added {
-		return nil, fail(kafka.ErrPolicyViolation, "Unable to perform excessively large batch operation.")
+		return nil, fail(kafka.ErrPolicyViolation, "Excessively large number of partitions per request.")
 	}
 	// One placer for the request: its topics go on where the last one stopped.
 	if j.placer == nil {

@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/weirmq/weir/internal/kafka"
@@ -39,37 +40,52 @@ func (img *Image) FullDelta() *Delta {
 // touch. Not for concurrent use.
 type Draft struct {
 	img  Image
-	base *Image
+	base *Image // nil: nobody will ask for a delta
+	own  *token
 
-	ownTopics, ownIDs, ownCollisions, ownConfigs owned
-	ownOrder                                     orderOwned
-	ownBrokers                                   bool
-	mine                                         map[*Topic]struct{} // topics made by this draft: written in place
-
-	touched        []kafka.TopicID // in order of the first touch
-	touchedSet     map[kafka.TopicID]struct{}
-	configs        []ConfigKey
-	configSet      map[ConfigKey]struct{}
+	ownBrokers     bool
 	brokersChanged bool
+	touched        touched[kafka.TopicID]
+	configs        touched[ConfigKey]
+}
+
+// touched is a set in order of the first touch. Most drafts touch one thing.
+type touched[K comparable] struct {
+	list []K
+	set  map[K]struct{} // only when the list is long
+}
+
+func (t *touched[K]) add(k K) {
+	const long = 8
+	if t.set == nil {
+		if slices.Contains(t.list, k) {
+			return
+		}
+		if len(t.list) == long {
+			t.set = make(map[K]struct{}, 4*long)
+			for _, k := range t.list {
+				t.set[k] = struct{}{}
+			}
+		}
+	} else if _, ok := t.set[k]; ok {
+		return
+	}
+	t.list = append(t.list, k)
+	if t.set != nil {
+		t.set[k] = struct{}{}
+	}
 }
 
 // Edit begins a draft of the next image.
-func (img *Image) Edit() *Draft {
-	return &Draft{
-		img: *img, base: img,
-		mine:       map[*Topic]struct{}{},
-		touchedSet: map[kafka.TopicID]struct{}{},
-		configSet:  map[ConfigKey]struct{}{},
-	}
-}
+func (img *Image) Edit() *Draft { return &Draft{img: *img, base: img, own: &token{}} }
 
 // Done ends the draft: the new image and what changed. The draft must not be
 // used afterwards.
 func (d *Draft) Done(offset int64) (*Image, *Delta) {
 	img := d.img
 	img.offset = offset
-	delta := &Delta{ConfigsChanged: d.configs, BrokersChanged: d.brokersChanged}
-	for _, id := range d.touched {
+	delta := &Delta{ConfigsChanged: d.configs.list, BrokersChanged: d.brokersChanged}
+	for _, id := range d.touched.list {
 		old, was := d.base.ids.get(id)
 		now, is := img.ids.get(id)
 		switch {
@@ -141,12 +157,8 @@ func moving(ps []Partition) (n int) {
 }
 
 func (d *Draft) touch(id kafka.TopicID) {
-	if d.touchedSet == nil {
-		return // a controller's own draft: nobody asks it for a delta
-	}
-	if _, ok := d.touchedSet[id]; !ok {
-		d.touchedSet[id] = struct{}{}
-		d.touched = append(d.touched, id)
+	if d.base != nil {
+		d.touched.add(id)
 	}
 }
 
@@ -157,12 +169,11 @@ func (d *Draft) addTopic(r *TopicRecord) {
 	if _, ok := d.img.ids.get(r.ID); ok {
 		panic(fmt.Sprintf("BUG: topic id %s exists already", r.ID))
 	}
-	t := &Topic{Name: r.Name, ID: r.ID, Partitions: append([]Partition(nil), r.Partitions...)}
-	d.mine[t] = struct{}{}
+	t := &Topic{Name: r.Name, ID: r.ID, Partitions: append([]Partition(nil), r.Partitions...), owner: d.own}
 	d.store(t)
 	if k := collisionKey(t.Name); k != "" {
 		names, _ := d.img.collisions.get(k)
-		d.img.collisions.put(&d.ownCollisions, k, append(names[:len(names):len(names)], t.Name))
+		d.img.collisions.put(d.own, k, append(names[:len(names):len(names)], t.Name))
 	}
 	d.img.partitions += len(t.Partitions)
 	d.img.moving += moving(t.Partitions)
@@ -170,9 +181,9 @@ func (d *Draft) addTopic(r *TopicRecord) {
 }
 
 func (d *Draft) store(t *Topic) {
-	d.img.topics.put(&d.ownTopics, t.Name, t)
-	d.img.ids.put(&d.ownIDs, t.ID, t)
-	d.img.order.put(&d.ownOrder, t)
+	d.img.topics.put(d.own, t.Name, t)
+	d.img.ids.put(d.own, t.ID, t)
+	d.img.order.put(d.own, t)
 }
 
 // change gives a copy of the topic that this draft may write to.
@@ -182,11 +193,10 @@ func (d *Draft) change(id kafka.TopicID) *Topic {
 		panic(fmt.Sprintf("BUG: record for unknown topic id %s", id))
 	}
 	d.touch(id)
-	if _, ok := d.mine[t]; ok {
+	if t.owner == d.own {
 		return t
 	}
-	c := &Topic{Name: t.Name, ID: t.ID, Partitions: append([]Partition(nil), t.Partitions...)}
-	d.mine[c] = struct{}{}
+	c := &Topic{Name: t.Name, ID: t.ID, Partitions: append([]Partition(nil), t.Partitions...), owner: d.own}
 	d.store(c)
 	return c
 }
@@ -197,10 +207,9 @@ func (d *Draft) removeTopic(id kafka.TopicID) {
 		panic(fmt.Sprintf("BUG: removal of unknown topic id %s", id))
 	}
 	d.touch(id)
-	delete(d.mine, t)
-	d.img.topics.del(&d.ownTopics, t.Name)
-	d.img.ids.del(&d.ownIDs, id)
-	d.img.order.del(&d.ownOrder, t.Name)
+	d.img.topics.del(d.own, t.Name)
+	d.img.ids.del(d.own, id)
+	d.img.order.del(d.own, t.Name)
 	if k := collisionKey(t.Name); k != "" {
 		names, _ := d.img.collisions.get(k)
 		var left []string
@@ -210,15 +219,15 @@ func (d *Draft) removeTopic(id kafka.TopicID) {
 			}
 		}
 		if len(left) == 0 {
-			d.img.collisions.del(&d.ownCollisions, k)
+			d.img.collisions.del(d.own, k)
 		} else {
-			d.img.collisions.put(&d.ownCollisions, k, left)
+			d.img.collisions.put(d.own, k, left)
 		}
 	}
 	d.img.partitions -= len(t.Partitions)
 	d.img.moving -= moving(t.Partitions)
 	if ck := (ConfigKey{TopicConfig, t.Name}); d.img.Config(ck.Kind, ck.Name) != nil {
-		d.img.configs.del(&d.ownConfigs, ck)
+		d.img.configs.del(d.own, ck)
 		d.touchConfig(ck)
 	}
 }
@@ -246,12 +255,8 @@ func (d *Draft) raiseEpochs(leader kafka.BrokerID) {
 }
 
 func (d *Draft) touchConfig(k ConfigKey) {
-	if d.configSet == nil {
-		return
-	}
-	if _, ok := d.configSet[k]; !ok {
-		d.configSet[k] = struct{}{}
-		d.configs = append(d.configs, k)
+	if d.base != nil {
+		d.configs.add(k)
 	}
 }
 
@@ -268,9 +273,9 @@ func (d *Draft) setConfig(r *ConfigRecord) {
 		m[k] = v
 	}
 	if len(m) == 0 {
-		d.img.configs.del(&d.ownConfigs, r.Key)
+		d.img.configs.del(d.own, r.Key)
 	} else {
-		d.img.configs.put(&d.ownConfigs, r.Key, m)
+		d.img.configs.put(d.own, r.Key, m)
 	}
 	d.touchConfig(r.Key)
 }

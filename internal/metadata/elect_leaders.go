@@ -12,16 +12,19 @@ import (
 func (c *Controller) electLeaders(req *kmsg.ElectLeadersRequest) (*kmsg.ElectLeadersResponse, []Record) {
 	resp := req.ResponseKind().(*kmsg.ElectLeadersResponse)
 	how := preferred
-	switch req.ElectionType {
-	case 0:
-	case 1:
+	if req.ElectionType == 1 {
 		how = unclean
-	default:
+	}
+	var bad *failure
+	if req.ElectionType < 0 || req.ElectionType > 1 {
 		resp.ErrorCode = int16(kafka.ErrInvalidRequest)
-		return resp, nil
+		bad = fail(kafka.ErrInvalidRequest, "Unknown election type %d", req.ElectionType)
 	}
 	var rs []Record
 	one := func(t *Topic, name string, i int32) *failure {
+		if bad != nil {
+			return bad
+		}
 		if t == nil {
 			return fail(kafka.ErrUnknownTopicOrPartition, "No such topic as %s", name)
 		}
@@ -30,14 +33,14 @@ func (c *Controller) electLeaders(req *kmsg.ElectLeadersRequest) (*kmsg.ElectLea
 		}
 		p := &t.Partitions[i]
 		if how == preferred && p.Leader == p.Replicas[0] || how == unclean && p.Leader != kafka.NoBroker {
-			return &failure{kafka.ErrElectionNotNeeded, ""}
+			return &failure{kafka.ErrElectionNotNeeded, "Leader election not needed for topic partition."}
 		}
 		next, ok := c.img().revise(p, *p, how)
 		switch {
 		case how == preferred && next.Leader != p.Replicas[0]:
-			return &failure{kafka.ErrPreferredLeaderNotAvailable, ""}
+			return &failure{kafka.ErrPreferredLeaderNotAvailable, "The preferred leader was not available."}
 		case next.Leader == kafka.NoBroker:
-			return &failure{kafka.ErrEligibleLeadersNotAvailable, ""}
+			return &failure{kafka.ErrEligibleLeadersNotAvailable, "Eligible topic partition leaders are not available."}
 		case ok:
 			rs = append(rs, &PartitionRecord{ID: t.ID, Index: i, Partition: next})
 		}
@@ -47,9 +50,6 @@ func (c *Controller) electLeaders(req *kmsg.ElectLeadersRequest) (*kmsg.ElectLea
 		p := kmsg.NewElectLeadersResponseTopicPartition()
 		p.Partition = i
 		p.ErrorCode, p.ErrorMessage = f.parts()
-		if f != nil && f.text == "" {
-			p.ErrorMessage = nil
-		}
 		out.Partitions = append(out.Partitions, p)
 	}
 	if req.Topics == nil {
@@ -72,16 +72,18 @@ func (c *Controller) electLeaders(req *kmsg.ElectLeadersRequest) (*kmsg.ElectLea
 		topic string
 		index int32
 	}
-	asked := map[place]bool{}
+	asked := map[place]*failure{} // what is asked twice is answered twice and done once
 	for _, rt := range req.Topics {
 		out := kmsg.NewElectLeadersResponseTopic()
 		out.Topic = rt.Topic
 		t, _ := c.img().Topic(rt.Topic)
 		for _, i := range rt.Partitions {
-			if at := (place{rt.Topic, i}); !asked[at] {
-				asked[at] = true
-				add(&out, i, one(t, rt.Topic, i))
+			f, again := asked[place{rt.Topic, i}]
+			if !again {
+				f = one(t, rt.Topic, i)
+				asked[place{rt.Topic, i}] = f
 			}
+			add(&out, i, f)
 		}
 		resp.Topics = append(resp.Topics, out)
 	}

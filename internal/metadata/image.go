@@ -67,6 +67,8 @@ type Topic struct {
 	Name       string
 	ID         kafka.TopicID
 	Partitions []Partition
+
+	owner *token // the Draft that made this value
 }
 
 // Image is the cluster's metadata at one offset of the metadata log. It never
@@ -76,7 +78,7 @@ type Image struct {
 	controller kafka.BrokerID
 	offset     int64
 
-	brokers     []Broker // by id; replaced whole
+	brokers     []Broker // by id; replaced whole by each Draft that changes one
 	brokerEpoch int64    // highest ever given
 
 	topics     table[string, *Topic]

@@ -1,99 +1,89 @@
 package metadata
 
 import (
+	"slices"
 	"sort"
 	"strings"
 )
 
 // order keeps the topics sorted by name, in chunks that images share: a change
 // copies one chunk and the short list of chunks.
-type order struct{ chunks [][]*Topic }
+type order struct {
+	owner  *token // of the slice chunks
+	chunks []*chunk
+}
 
-const orderChunk = 256
+type chunk struct {
+	owner  *token
+	topics []*Topic // never empty
+}
+
+const orderChunk = 128
 
 // find gives the chunk that holds or would hold name, and the place in it.
 func (o *order) find(name string) (c, i int, ok bool) {
-	c = sort.Search(len(o.chunks), func(c int) bool { return o.chunks[c][0].Name > name }) - 1
+	c = sort.Search(len(o.chunks), func(c int) bool { return o.chunks[c].topics[0].Name > name }) - 1
 	if c < 0 {
 		return 0, 0, false
 	}
-	ch := o.chunks[c]
-	i = sort.Search(len(ch), func(i int) bool { return ch[i].Name >= name })
-	return c, i, i < len(ch) && ch[i].Name == name
+	ts := o.chunks[c].topics
+	i = sort.Search(len(ts), func(i int) bool { return ts[i].Name >= name })
+	return c, i, i < len(ts) && ts[i].Name == name
 }
 
-// orderOwned says which chunks a Draft may write in place; nil: not even the
-// list of chunks.
-type orderOwned []bool
-
-func (o *order) own(w *orderOwned) {
-	if *w == nil {
-		o.chunks = append([][]*Topic(nil), o.chunks...)
-		*w = make(orderOwned, len(o.chunks))
+// own gives a chunk that may be written to.
+func (o *order) own(w *token, c int) *chunk {
+	if o.owner != w {
+		o.chunks, o.owner = slices.Clone(o.chunks), w
 	}
+	ch := o.chunks[c]
+	if ch.owner != w {
+		ch = &chunk{w, append(make([]*Topic, 0, len(ch.topics)+1), ch.topics...)}
+		o.chunks[c] = ch
+	}
+	return ch
 }
 
-func (o *order) put(w *orderOwned, t *Topic) {
-	o.own(w)
+func (o *order) put(w *token, t *Topic) {
 	if len(o.chunks) == 0 {
-		o.chunks = append(o.chunks, []*Topic{t})
-		*w = append(*w, true)
+		o.chunks, o.owner = []*chunk{{w, []*Topic{t}}}, w
 		return
 	}
 	c, i, ok := o.find(t.Name)
-	ch := o.chunks[c]
-	if !(*w)[c] {
-		ch = append(make([]*Topic, 0, len(ch)+1), ch...)
-		(*w)[c] = true
-	}
+	ch := o.own(w, c)
 	if ok {
-		ch[i] = t
-		o.chunks[c] = ch
+		ch.topics[i] = t
 		return
 	}
-	ch = append(ch, nil)
-	copy(ch[i+1:], ch[i:])
-	ch[i] = t
-	o.chunks[c] = ch
-	if len(ch) <= orderChunk {
+	ch.topics = slices.Insert(ch.topics, i, t)
+	if len(ch.topics) <= orderChunk {
 		return
 	}
-	// Names often arrive in rising order: leave the left half nearly full then.
-	cut := len(ch) / 2
-	if i == len(ch)-1 {
-		cut = len(ch) - 1
+	// Names often arrive in rising order: leave the left part full then.
+	cut := len(ch.topics) / 2
+	if i == len(ch.topics)-1 {
+		cut = i
 	}
-	right := append(make([]*Topic, 0, orderChunk), ch[cut:]...)
-	o.chunks[c] = ch[:cut:cut]
-	o.chunks = append(o.chunks, nil)
-	copy(o.chunks[c+2:], o.chunks[c+1:])
-	o.chunks[c+1] = right
-	*w = append(*w, false)
-	copy((*w)[c+2:], (*w)[c+1:])
-	(*w)[c+1] = true
+	right := &chunk{w, append(make([]*Topic, 0, orderChunk+1), ch.topics[cut:]...)}
+	ch.topics = ch.topics[:cut:cut]
+	o.chunks = slices.Insert(o.chunks, c+1, right)
 }
 
-func (o *order) del(w *orderOwned, name string) {
+func (o *order) del(w *token, name string) {
 	c, i, ok := o.find(name)
 	if !ok {
 		return
 	}
-	o.own(w)
-	old := o.chunks[c]
-	if len(old) == 1 {
-		o.chunks = append(o.chunks[:c], o.chunks[c+1:]...)
-		*w = append((*w)[:c], (*w)[c+1:]...)
-		return
+	ch := o.own(w, c)
+	ch.topics = slices.Delete(ch.topics, i, i+1)
+	if len(ch.topics) == 0 {
+		o.chunks = slices.Delete(o.chunks, c, c+1)
 	}
-	ch := make([]*Topic, 0, len(old)-1)
-	ch = append(ch, old[:i]...)
-	o.chunks[c] = append(ch, old[i+1:]...)
-	(*w)[c] = true
 }
 
 func (o *order) each(fn func(*Topic) bool) {
 	for _, ch := range o.chunks {
-		for _, t := range ch {
+		for _, t := range ch.topics {
 			if !fn(t) {
 				return
 			}
