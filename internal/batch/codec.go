@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
-	"github.com/klauspost/compress/zstd"
 )
 
 // Codec is a compression by its number in the attributes.
@@ -161,21 +160,25 @@ func appendGunzip(dst, src []byte, max int) ([]byte, error) {
 	if err := g.z.Reset(&g.src); err != nil {
 		return nil, fmt.Errorf("gzip: %w", err)
 	}
+	return appendRead(dst, &g.z, max, "gzip")
+}
+
+// appendRead reads r to its end, at most limit bytes.
+func appendRead(dst []byte, r io.Reader, limit int, name string) ([]byte, error) {
 	for {
 		if len(dst) == cap(dst) {
 			dst = grown(dst, 512+len(dst)/2)
 		}
-		room := dst[len(dst):cap(dst)]
-		n, err := g.z.Read(room)
+		n, err := r.Read(dst[len(dst):cap(dst)])
 		dst = dst[:len(dst)+n]
-		if len(dst) > max {
+		if len(dst) > limit {
 			return nil, ErrTooLarge
 		}
 		if err == io.EOF {
 			return dst, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("gzip: %w", err)
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 }
@@ -206,74 +209,4 @@ func appendGzip(dst []byte, level int, src []byte) ([]byte, error) {
 	z.Reset(io.Discard)
 	pool.Put(z)
 	return out.Bytes(), nil
-}
-
-// zstdDecoder serves all goroutines: DecodeAll keeps no state between calls. It
-// writes only into the room that dst has, which is how output stays bounded; its
-// own limit must therefore never be the smaller one.
-var zstdDecoder = sync.OnceValue(func() *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(1<<40), zstd.WithDecoderConcurrency(0))
-	if err != nil {
-		panic("BUG: zstd decoder: " + err.Error())
-	}
-	return d
-})
-
-// zstdRatio: four bytes of a frame can say at most "one byte 128 Ki times".
-const zstdRatio = 128 << 10 / 4
-
-func appendUnzstd(dst, src []byte, limit int) ([]byte, error) {
-	room := max(cap(dst), 4*len(src), 4<<10)
-	var h zstd.Header
-	if h.Decode(src) == nil && h.HasFCS {
-		if h.FrameContentSize > uint64(limit) {
-			return nil, ErrTooLarge
-		}
-		if h.FrameContentSize > zstdRatio*uint64(len(src)) {
-			return nil, fmt.Errorf("zstd: %d bytes claim to hold %d", len(src), h.FrameContentSize)
-		}
-		room = max(cap(dst), int(h.FrameContentSize))
-	}
-	for {
-		room = min(room, limit)
-		if cap(dst) < room {
-			dst = make([]byte, 0, room)
-		}
-		out, err := zstdDecoder().DecodeAll(src, dst[:0:room])
-		if err == nil {
-			return out, nil
-		}
-		if !errors.Is(err, zstd.ErrDecoderSizeExceeded) {
-			return nil, fmt.Errorf("zstd: %w", err)
-		}
-		if room == limit {
-			return nil, ErrTooLarge
-		}
-		// Frames of Java's client do not state their size: try with more room.
-		room *= 4
-	}
-}
-
-// zstdEncoders has one encoder per speed of the library; EncodeAll serves all
-// goroutines.
-var zstdEncoders [zstd.SpeedBestCompression + 1]struct {
-	once sync.Once
-	enc  *zstd.Encoder
-}
-
-func zstdEncoder(level int) *zstd.Encoder {
-	speed := zstd.SpeedDefault
-	if level != 0 {
-		speed = zstd.EncoderLevelFromZstd(level)
-	}
-	e := &zstdEncoders[speed]
-	e.once.Do(func() {
-		// The batch has a checksum of its own, so the frame needs none.
-		enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(speed), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true))
-		if err != nil {
-			panic("BUG: zstd encoder: " + err.Error())
-		}
-		e.enc = enc
-	})
-	return e.enc
 }

@@ -47,7 +47,7 @@ func UpConvert(messageSet []byte, r *Rules) (Checked, error) {
 		return Validate(messageSet, r)
 	}
 	lo, hi := r.span()
-	c := converter{rules: r, w: walk{lo: lo, hi: hi, maxTimestamp: NoTimestamp}, b: NewBuilder(Plain(NoCodec)), codec: NoCodec}
+	c := converter{rules: r, w: walk{lo: lo, hi: hi, compacted: r.Compacted, maxTimestamp: NoTimestamp}, b: NewBuilder(Plain(NoCodec)), codec: NoCodec}
 	if fault := c.outer(messageSet); fault != nil {
 		return Checked{}, fault
 	}
@@ -150,7 +150,9 @@ func (c *converter) wrapper(m *message) *Invalid {
 		if inner.codec != NoCodec {
 			return invalid(kafka.ErrInvalidRecord, "compressed message inside a compressed one")
 		}
-		inner.appendTime = inner.appendTime || m.appendTime
+		if m.appendTime {
+			inner.appendTime, inner.timestamp = true, m.timestamp
+		}
 		c.add(&inner)
 		set = set[size:]
 	}
@@ -160,13 +162,10 @@ func (c *converter) wrapper(m *message) *Invalid {
 // add checks a message against the rules and adds it to the batch.
 func (c *converter) add(m *message) {
 	i := c.b.count
-	switch {
-	case c.rules.Compacted && m.key == nil:
-		c.w.refuse(kafka.ErrInvalidRecord, i, textNoKey)
-	case m.appendTime:
+	if keyless := m.key == nil; m.appendTime && c.rules.AppendTime && !(c.w.compacted && keyless) {
 		c.w.refuse(kafka.ErrInvalidTimestamp, i, textAppendTime)
-	case c.w.untimely(m.timestamp):
-		c.w.refuse(kafka.ErrInvalidTimestamp, i, c.w.textUntimely(m.timestamp))
+	} else {
+		c.w.judge(i, m.timestamp, keyless)
 	}
 	c.w.maxTimestamp = max(c.w.maxTimestamp, m.timestamp)
 	c.b.Add(m.timestamp, m.key, m.value)

@@ -63,7 +63,7 @@ func (r *Rules) span() (lo, hi int64) {
 	if r.AppendTime {
 		return lo, hi
 	}
-	if r.BeforeMaxMs <= r.NowMs-math.MinInt64 {
+	if r.BeforeMaxMs != math.MaxInt64 {
 		lo = r.NowMs - r.BeforeMaxMs
 	}
 	if r.AfterMaxMs <= math.MaxInt64-r.NowMs {

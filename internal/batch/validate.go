@@ -144,7 +144,8 @@ func checkHeader(v View, r *Rules) *Invalid {
 	if v.Transactional() && !v.HasProducer() {
 		return invalid(kafka.ErrInvalidRecord, "transactional batch without a producer id")
 	}
-	if v.AppendTime() {
+	if v.AppendTime() && r.AppendTime {
+		// On topics of create time Kafka takes such a batch and clears the bit.
 		return invalid(kafka.ErrInvalidTimestamp, textAppendTime)
 	}
 	return nil
