@@ -53,6 +53,7 @@ type group struct {
 	members  []*member // in order of joining
 	byID     map[string]*member
 	byStatic map[string]*member // by instance id
+	offering map[string]int     // how many members offer a protocol
 
 	pendingJoin map[string]*timer   // ids handed out by MEMBER_ID_REQUIRED
 	pendingSync map[string]struct{} // members of the generation that owe a SyncGroup
@@ -96,6 +97,7 @@ func newGroup(name string) *group {
 		sinceMs:     -1,
 		byID:        map[string]*member{},
 		byStatic:    map[string]*member{},
+		offering:    map[string]int{},
 		pendingJoin: map[string]*timer{},
 		pendingSync: map[string]struct{}{},
 	}
@@ -144,13 +146,24 @@ func (g *group) supports(protocolType string, ps []kmsg.JoinGroupRequestProtocol
 }
 
 // common says whether every member offers the protocol.
-func (g *group) common(protocol string) bool {
-	for _, m := range g.members {
-		if !slices.ContainsFunc(m.protocols, func(p kmsg.JoinGroupRequestProtocol) bool { return p.Name == protocol }) {
-			return false
+func (g *group) common(protocol string) bool { return g.offering[protocol] == len(g.members) }
+
+// offer gives a member of the group other protocols.
+func (g *group) offer(m *member, ps []kmsg.JoinGroupRequestProtocol) {
+	count := func(by int) {
+		for i, p := range m.protocols {
+			if slices.ContainsFunc(m.protocols[:i], func(o kmsg.JoinGroupRequestProtocol) bool { return o.Name == p.Name }) {
+				continue // named twice
+			}
+			g.offering[p.Name] += by
+			if g.offering[p.Name] == 0 {
+				delete(g.offering, p.Name)
+			}
 		}
 	}
-	return true
+	count(-1)
+	m.protocols = ps
+	count(+1)
 }
 
 // elect takes the protocol with most votes. A member votes for the first of its
@@ -197,7 +210,7 @@ func (g *group) allJoined() bool {
 	return len(g.pendingJoin) == 0 && g.awaitingJoin() == len(g.members)
 }
 
-func (g *group) add(m *member, protocolType string) {
+func (g *group) add(m *member, protocolType string, ps []kmsg.JoinGroupRequestProtocol) {
 	if len(g.members) == 0 {
 		g.protocolType = protocolType
 	}
@@ -205,6 +218,7 @@ func (g *group) add(m *member, protocolType string) {
 		g.leader = m.id
 	}
 	g.members = append(g.members, m)
+	g.offer(m, ps)
 	g.byID[m.id] = m
 	if m.instance != nil {
 		g.byStatic[*m.instance] = m
@@ -214,6 +228,7 @@ func (g *group) add(m *member, protocolType string) {
 func (g *group) drop(m *member) {
 	i := slices.Index(g.members, m)
 	g.members = slices.Delete(g.members, i, i+1)
+	g.offer(m, nil)
 	delete(g.byID, m.id)
 	delete(g.pendingSync, m.id)
 	if m.instance != nil {

@@ -14,7 +14,7 @@ type Config struct {
 
 	OffsetsRetentionMs     int64 // offsets.retention.minutes as ms, 7 days
 	RetentionCheckMs       int64 // offsets.retention.check.interval.ms, 10 min
-	OffsetMetadataMaxBytes int   // offset.metadata.max.bytes, 4096
+	OffsetMetadataMaxBytes int   // offset.metadata.max.bytes, 4096; at most 32767
 
 	// RecordsBytesMax bounds what one request may write: a commit beyond it
 	// is answered INVALID_COMMIT_OFFSET_SIZE, an assignment UNKNOWN_SERVER_ERROR,
@@ -47,6 +47,7 @@ func (c Config) withDefaults() Config {
 	def64(&c.OffsetsRetentionMs, 7*24*60*60*1000)
 	def64(&c.RetentionCheckMs, 10*60*1000)
 	defInt(&c.OffsetMetadataMaxBytes, 4096)
+	c.OffsetMetadataMaxBytes = min(c.OffsetMetadataMaxBytes, math.MaxInt16)
 	defInt(&c.RecordsBytesMax, 1<<20)
 	return c
 }

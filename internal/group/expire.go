@@ -3,28 +3,45 @@ package group
 import "time"
 
 // expireOffsets is the round of offsets.retention.check.interval.ms: commits
-// past their time go, and groups that have neither members nor commits.
+// past their time go, and groups that have neither members nor commits. A round
+// that writes much is divided, so that one step stays about one batch in size.
 func (s *Shard) expireOffsets(now time.Time) {
+	next := now.Add(time.Duration(s.cfg.RetentionCheckMs) * time.Millisecond)
+	from := s.sweepFrom
+	s.sweepFrom = ""
+	bytes := 0
 	for _, name := range s.names() {
-		s.expireGroup(now, s.groups[name])
+		if name <= from && from != "" {
+			continue
+		}
+		if bytes += s.expireGroup(now, s.groups[name]); bytes > s.cfg.RecordsBytesMax {
+			s.sweepFrom = name
+			next = now.Add(time.Millisecond)
+			break
+		}
 	}
-	s.timers.set(s.sweep, now.Add(time.Duration(s.cfg.RetentionCheckMs)*time.Millisecond))
+	s.timers.set(s.sweep, next)
 }
 
-func (s *Shard) expireGroup(now time.Time, g *group) {
+func (s *Shard) expireGroup(now time.Time, g *group) (bytes int) {
+	gone := func(key []byte) {
+		s.write(Record{Key: key})
+		bytes += len(key) + recordOverhead
+	}
 	left := 0
 	for _, t := range sortedTopics(g.offsets) {
 		for _, p := range sortedPartitions(g.offsets[t]) {
 			if s.expired(now, g, t, g.offsets[t][p]) {
-				s.write(Record{Key: commitKey(g.name, t, p)})
+				gone(commitKey(g.name, t, p))
 			} else {
 				left++
 			}
 		}
 	}
 	if left == 0 && g.state == Empty && len(g.pendingJoin) == 0 {
-		s.write(Record{Key: groupKey(g.name)})
+		gone(groupKey(g.name))
 	}
+	return bytes
 }
 
 // expired holds the rules of KIP-211: retention runs from when the group became

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -28,21 +29,36 @@ func (s *Shard) joinGroup(now time.Time, tok machine.Token, r *Request, q *kmsg.
 	switch {
 	case q.Group == "":
 		s.refuseJoin(w, q.MemberID, kafka.ErrInvalidGroupID)
+	case tooLong(q, r.ClientID):
+		s.refuseJoin(w, "", kafka.ErrInvalidRequest)
 	case q.SessionTimeoutMillis < s.cfg.MinSessionMs, q.SessionTimeoutMillis > s.cfg.MaxSessionMs:
 		s.refuseJoin(w, q.MemberID, kafka.ErrInvalidSessionTimeout)
 	case g == nil && q.MemberID != "":
 		s.refuseJoin(w, q.MemberID, kafka.ErrUnknownMemberID)
 	case g != nil && !s.hasRoom(g, q.MemberID):
-		delete(g.pendingSync, q.MemberID)
+		s.refuseJoin(w, "", kafka.ErrGroupMaxSizeReached)
 		if m := g.byID[q.MemberID]; m != nil {
 			s.remove(g, m)
+			s.lost(now, g) // perhaps it was the last one waited for
 		}
-		s.refuseJoin(w, "", kafka.ErrGroupMaxSizeReached)
 	case q.MemberID == "":
 		s.joinNew(now, w, g, r, q)
 	default:
 		s.joinAgain(now, w, g, r, q)
 	}
+}
+
+// tooLong says whether a string would not fit the records, whose strings have
+// 16-bit lengths; requests of flexible versions can carry longer ones. A member
+// id is a client or instance id and about forty bytes.
+func tooLong(q *kmsg.JoinGroupRequest, clientID string) bool {
+	const most, prefix = math.MaxInt16, math.MaxInt16 - 128
+	long := len(q.Group) > most || len(q.MemberID) > most || len(q.ProtocolType) > most || len(clientID) > prefix ||
+		q.InstanceID != nil && len(*q.InstanceID) > prefix
+	for i := range q.Protocols {
+		long = long || len(q.Protocols[i].Name) > most
+	}
+	return long
 }
 
 // hasRoom keeps a group within group.max.size. While members join, those who
@@ -113,7 +129,7 @@ func (s *Shard) joinAgain(now time.Time, w *waiting, g *group, r *Request, q *km
 	case g.state == PreparingRebalance,
 		!m.offers(q.Protocols),
 		g.state == Stable && g.leader == m.id: // a leader joins to make a rebalance
-		s.updateMember(m, w, q)
+		s.updateMember(g, m, w, q)
 		s.rebalanceOrComplete(now, g)
 	default: // the answer got lost: the same one again
 		s.answerJoin(g, m, w, g.leader, false)
@@ -124,13 +140,13 @@ func (s *Shard) joinAgain(now time.Time, w *waiting, g *group, r *Request, q *km
 func (s *Shard) addMember(now time.Time, w *waiting, g *group, id string, r *Request, q *kmsg.JoinGroupRequest) {
 	m := &member{
 		id: id, instance: q.InstanceID, clientID: r.ClientID, clientHost: r.ClientHost,
-		sessionMs: q.SessionTimeoutMillis, rebalanceMs: q.RebalanceTimeoutMillis, protocols: q.Protocols,
+		sessionMs: q.SessionTimeoutMillis, rebalanceMs: q.RebalanceTimeoutMillis,
 		assignment: []byte{}, isNew: true, join: w,
 	}
 	if g.state == PreparingRebalance && g.previous == Empty {
 		g.newMember = true
 	}
-	g.add(m, q.ProtocolType)
+	g.add(m, q.ProtocolType, q.Protocols)
 	s.sessionTimer(g, m)
 	s.timers.set(m.session, now.Add(newMemberJoinMs*time.Millisecond))
 	s.rebalanceOrComplete(now, g)
@@ -138,8 +154,8 @@ func (s *Shard) addMember(now time.Time, w *waiting, g *group, id string, r *Req
 
 // updateMember takes over what a member says when it joins again. An answer it
 // still waited for elsewhere is given up.
-func (s *Shard) updateMember(m *member, w *waiting, q *kmsg.JoinGroupRequest) {
-	m.protocols = q.Protocols
+func (s *Shard) updateMember(g *group, m *member, w *waiting, q *kmsg.JoinGroupRequest) {
+	g.offer(m, q.Protocols)
 	m.sessionMs, m.rebalanceMs = q.SessionTimeoutMillis, q.RebalanceTimeoutMillis
 	if m.join != nil {
 		s.refuseJoin(m.join, m.id, kafka.ErrRebalanceInProgress)
@@ -161,10 +177,12 @@ func (s *Shard) replaceStatic(now time.Time, w *waiting, g *group, old *member, 
 	formerLeader := g.leader
 	m := &member{
 		id: id, instance: q.InstanceID, clientID: r.ClientID, clientHost: r.ClientHost,
-		sessionMs: q.SessionTimeoutMillis, rebalanceMs: q.RebalanceTimeoutMillis, protocols: q.Protocols,
+		sessionMs: q.SessionTimeoutMillis, rebalanceMs: q.RebalanceTimeoutMillis,
 		assignment: old.assignment, join: w,
 	}
 	g.members[slices.Index(g.members, old)] = m
+	g.offer(old, nil)
+	g.offer(m, q.Protocols)
 	delete(g.byID, old.id)
 	g.byID[id], g.byStatic[*q.InstanceID] = m, m
 	if g.leader == old.id {
@@ -178,12 +196,13 @@ func (s *Shard) replaceStatic(now time.Time, w *waiting, g *group, old *member, 
 
 	switch g.state {
 	case Stable:
-		if g.protocol == nil || g.elect() != *g.protocol {
-			s.rebalanceOrComplete(now, g)
+		rec := g.metadataRecord()
+		if g.protocol == nil || g.elect() != *g.protocol || !s.fits(rec) {
+			s.prepareRebalance(now, g)
 			return
 		}
 		m.join = nil
-		s.write(g.metadataRecord())
+		s.write(rec)
 		if q.Version >= skipAssignmentFrom {
 			s.answerJoin(g, m, w, g.leader, g.leader == id)
 		} else {

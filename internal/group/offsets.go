@@ -1,6 +1,7 @@
 package group
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -46,7 +47,7 @@ func (s *Shard) offsetCommit(now time.Time, tok machine.Token, r *Request, q *km
 		}
 		p.Topics = append(p.Topics, rt)
 	}
-	if !s.fits(recs) {
+	if !s.fits(recs...) {
 		for _, t := range p.Topics {
 			for j := range t.Partitions {
 				if t.Partitions[j].ErrorCode == 0 {
@@ -86,6 +87,8 @@ func newCommit(now time.Time, q *kmsg.OffsetCommitRequest, id kafka.TopicID, p *
 func (s *Shard) mayCommit(now time.Time, g *group, q *kmsg.OffsetCommitRequest) kafka.Error {
 	if g == nil {
 		switch {
+		case len(q.Group) > math.MaxInt16: // fits no record
+			return kafka.ErrInvalidGroupID
 		case q.Generation < 0: // no group management: offsets only
 			return kafka.NoError
 		case q.Version >= 9:

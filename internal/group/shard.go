@@ -19,6 +19,7 @@ type Shard struct {
 	groups      map[string]*group
 	timers      timers
 	sweep       *timer
+	sweepFrom   string // group before the one where a divided sweep goes on
 	skipped     int
 
 	out machine.Step[Record] // of the running call
@@ -220,10 +221,11 @@ func (s *Shard) adopt(now time.Time, g *group, v *kmsg.GroupMetadataValue) {
 			id: f.MemberID, instance: f.InstanceID, clientID: f.ClientID, clientHost: f.ClientHost,
 			sessionMs: f.SessionTimeoutMillis, rebalanceMs: f.RebalanceTimeoutMillis, assignment: f.Assignment,
 		}
+		var ps []kmsg.JoinGroupRequestProtocol
 		if v.Protocol != nil {
-			m.protocols = []kmsg.JoinGroupRequestProtocol{{Name: *v.Protocol, Metadata: f.Subscription}}
+			ps = []kmsg.JoinGroupRequestProtocol{{Name: *v.Protocol, Metadata: f.Subscription}}
 		}
-		g.add(m, v.ProtocolType)
+		g.add(m, v.ProtocolType, ps)
 		s.armSession(now, g, m)
 	}
 	if v.Leader != nil {
@@ -245,15 +247,17 @@ func (s *Shard) names() []string {
 	return names
 }
 
-// fits says whether records from the n-th of this step on may be one batch of
-// the offsets topic.
-func (s *Shard) fits(records []Record) bool {
+// fits says whether one request may write these records.
+func (s *Shard) fits(records ...Record) bool {
 	n := 0
 	for _, r := range records {
-		n += len(r.Key) + len(r.Value) + 16
+		n += len(r.Key) + len(r.Value) + recordOverhead
 	}
 	return n <= s.cfg.RecordsBytesMax
 }
+
+// recordOverhead is about what a record costs in a batch besides key and value.
+const recordOverhead = 16
 
 // code is a response's error field.
 func code(e kafka.Error) int16 { return int16(e) }

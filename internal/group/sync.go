@@ -67,9 +67,9 @@ func (s *Shard) assign(now time.Time, g *group, as []kmsg.SyncGroupRequestGroupA
 			m.assignment = a.MemberAssignment
 		}
 	}
-	// The record is dated by the state before, as in Kafka.
+	// Dated by the state before, as Kafka's are.
 	rec := g.metadataRecord()
-	if !s.fits([]Record{rec}) {
+	if !s.fits(rec) {
 		for _, m := range g.members {
 			m.assignment = []byte{}
 			if m.sync != nil {
