@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -133,7 +134,7 @@ JSON (-o json): {"keys":[{"name","of","type","default","allowed","unit","importa
 			broker, ok1 := config.Lookup(name)
 			topic, ok2 := config.LookupTopic(name)
 			if name != "" && !ok1 && !ok2 {
-				return usagef("%s", config.Explain(name))
+				return usagef("%s", strings.Join(strings.Fields(config.Explain(name)), " "))
 			}
 			if !out.json {
 				_, err := io.WriteString(in.Stdout, ended(config.Explain(name)))

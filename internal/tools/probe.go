@@ -85,7 +85,7 @@ func probeOne(ctx context.Context, addr string, conf *tls.Config, timeout time.D
 	sniffed := make(chan string, 1)
 	if conf == nil {
 		sctx, cancel := context.WithCancel(ctx)
-		t := time.AfterFunc(sniffAfter, func() {
+		t := time.AfterFunc(min(sniffAfter, timeout/2), func() {
 			what := sniff(sctx, addr)
 			if what != "" {
 				c.SetReadDeadline(time.Unix(1, 0))
