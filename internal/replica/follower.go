@@ -9,7 +9,8 @@ import (
 // EpochChain answers from the follower's own log which epochs it holds.
 type EpochChain interface {
 	// EndOfEpoch is the largest epoch of the log that is not above e, and the
-	// offset at which it ends; kafka.NoEpoch when there is none (KIP-101).
+	// offset at which it ends (KIP-101). When all are above e, it is e and the
+	// first one's start, or kafka.NoEpoch.
 	EndOfEpoch(e kafka.Epoch) (kafka.Epoch, kafka.Offset)
 	// LastEpoch is the epoch of the last record, kafka.NoEpoch of an empty log.
 	LastEpoch() kafka.Epoch
@@ -112,7 +113,9 @@ func (f *Follower) divergence(leaderEpoch kafka.Epoch, leaderEnd kafka.Offset, c
 		// surely common.
 		cut = f.hw
 	} else if epoch, end := chain.EndOfEpoch(leaderEpoch); epoch == kafka.NoEpoch {
-		cut = leaderEnd
+		// All of ours is newer than what the leader has so far. To cut to
+		// leaderEnd, past our end, would ask the same for ever.
+		cut = f.start
 	} else if epoch == leaderEpoch {
 		cut = min(end, leaderEnd)
 	} else {
