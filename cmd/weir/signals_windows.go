@@ -1,0 +1,5 @@
+package main
+
+import "os"
+
+var stopSignals = []os.Signal{os.Interrupt}

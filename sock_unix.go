@@ -1,0 +1,10 @@
+//go:build unix
+
+package weir
+
+import (
+	"errors"
+	"syscall"
+)
+
+func isAddrInUse(err error) bool { return errors.Is(err, syscall.EADDRINUSE) }
