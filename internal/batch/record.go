@@ -117,6 +117,11 @@ func (d *decoder) varint() int64 {
 }
 
 func (d *decoder) varint32() int32 {
+	if len(d.p) > 0 && d.p[0] < 0x80 {
+		b := d.p[0]
+		d.p = d.p[1:]
+		return int32(unzigzag(uint64(b)))
+	}
 	v, n := varint32(d.p)
 	return int32(d.took(v, n))
 }
@@ -407,6 +412,9 @@ func varint(p []byte) (v int64, n int) {
 // varint32 reads one of up to 32 bits in at most 5 bytes, which is as far as
 // Kafka's own readers go; n <= 0 when it is cut or longer.
 func varint32(p []byte) (v int64, n int) {
+	if len(p) > 1 && p[0] >= 0x80 && p[1] < 0x80 {
+		return unzigzag(uint64(p[0]&0x7f) | uint64(p[1])<<7), 2
+	}
 	u, n := binary.Uvarint(p)
 	if n > 5 || u > math.MaxUint32 {
 		return 0, 0

@@ -316,7 +316,7 @@ func (w *world) step(faults bool) {
 }
 
 func TestModel(t *testing.T) {
-	seeds := uint64(400)
+	seeds := uint64(1000)
 	if testing.Short() {
 		seeds = 40
 	}
