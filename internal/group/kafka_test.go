@@ -76,7 +76,7 @@ func TestAgainstKafka(t *testing.T) {
 						want = append(want, w)
 					}
 				}
-				got := r.play(parse(line))
+				got := r.play(parse(line), len(want))
 				sort.Strings(want)
 				sort.Strings(got)
 				if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
@@ -114,13 +114,19 @@ type remote struct {
 
 var uuid = regexp.MustCompile(`-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-func (r *remote) play(c command) []string {
-	wait := 150 * time.Millisecond
+// play sends a command and collects the answers: as many as are wanted, however
+// long a busy machine takes, and what else comes within a moment.
+func (r *remote) play(c command, want int) []string {
+	const moment = 200 * time.Millisecond
+	wait := 3 * time.Second
+	if want == 0 {
+		wait = moment
+	}
 	switch c.verb {
 	case "tick":
 		d, err := time.ParseDuration(c.who)
 		must(r.t, err)
-		wait = d
+		wait, want = d, -1
 	case "config":
 		return nil // set when it was started
 	case "topics", "droptopic", "reload":
@@ -144,6 +150,9 @@ func (r *remote) play(c command) []string {
 			}
 			r.restore(a.resp)
 			raw = append(raw, r.render(a.who, a.resp))
+			if len(raw) == want {
+				timeout = time.After(moment)
+			}
 		case <-timeout:
 			sort.Strings(raw)
 			for _, s := range raw {

@@ -25,7 +25,7 @@ import (
 //
 //	config delay=1000 sessionmin=1000 maxsize=2 retention=60000 check=5000 metamax=10 recmax=1000
 //	topics t:3 u:1               the topics that exist, with partitions
-//	join a [v=9] [group=g] [member=] [instance=i] [type=consumer] [protos=range(t+u),rr=bytes] [session=10000] [rebalance=60000]
+//	join a [v=9] [group=g] [member=] [instance=i] [type=consumer] [protos=range(t+u),rr=bytes] [session=30000] [rebalance=60000]
 //	sync a [v=5] [gen=] [member=] [instance=] [type=] [proto=] [assign=a:x,b:y]
 //	beat a, leave a [v=5] [members=a,zzz,/i,zzz/i]
 //	commit a [v=9] [gen=] [member=] [retention=] t:0=5@3/meta t:1=6
@@ -170,7 +170,7 @@ func (n *names) request(c command) any {
 		q.Group, q.MemberID, q.InstanceID = g, member, c.ptr("instance")
 		q.ProtocolType = c.str("type", "consumer")
 		q.Protocols = protocols(c.str("protos", "range(t)"))
-		q.SessionTimeoutMillis = int32(c.int("session", 10000))
+		q.SessionTimeoutMillis = int32(c.int("session", 30000))
 		q.RebalanceTimeoutMillis = int32(c.int("rebalance", 60000))
 		return q
 	case "sync":
