@@ -117,15 +117,15 @@ func (s *Shard) leaveGroup(now time.Time, tok machine.Token, q *kmsg.LeaveGroupR
 			s.lost(now, g)
 		}
 	default:
-		any := false
+		some := false
 		for _, l := range q.Members {
 			e, gone := s.leave(now, g, l.MemberID, l.InstanceID)
-			any = any || gone
+			some = some || gone
 			p.Members = append(p.Members, kmsg.LeaveGroupResponseMember{
 				MemberID: l.MemberID, InstanceID: l.InstanceID, ErrorCode: code(e),
 			})
 		}
-		if any {
+		if some {
 			s.lost(now, g)
 		}
 	}
