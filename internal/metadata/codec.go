@@ -31,6 +31,7 @@ func AppendRecords(dst []byte, rs []Record) []byte {
 // DecodeRecords reads what AppendRecords wrote. The records do not alias b.
 func DecodeRecords(b []byte) ([]Record, error) {
 	rs := make([]Record, 0, bytes.Count(b, []byte{'\n'}))
+	var rd jsonReader
 	for n := 1; len(b) > 0; n++ {
 		line := b
 		if i := bytes.IndexByte(b, '\n'); i >= 0 {
@@ -38,7 +39,7 @@ func DecodeRecords(b []byte) ([]Record, error) {
 		} else {
 			return nil, fmt.Errorf("metadata record %d has no end of line", n)
 		}
-		r, err := decodeRecord(line)
+		r, err := decodeRecord(&rd, line)
 		if err != nil {
 			return nil, fmt.Errorf("metadata record %d: %w", n, err)
 		}
@@ -247,10 +248,10 @@ type raw struct {
 	brokerEpoch, next int64
 }
 
-func decodeRecord(line []byte) (Record, error) {
-	rd := jsonReader{b: line}
+func decodeRecord(rd *jsonReader, line []byte) (Record, error) {
+	rd.b, rd.i, rd.err = line, 0, nil
 	var w raw
-	rd.object(func(key string) { w.field(&rd, key) })
+	rd.object(func(key []byte) { w.field(rd, key) })
 	if rd.err == nil {
 		if rd.space(); rd.i != len(rd.b) {
 			rd.fail("more after the object")
@@ -268,8 +269,8 @@ func decodeRecord(line []byte) (Record, error) {
 	return w.record()
 }
 
-func (w *raw) field(rd *jsonReader, key string) {
-	switch key {
+func (w *raw) field(rd *jsonReader, key []byte) {
+	switch string(key) {
 	case "t":
 		w.typ = rd.str()
 	case "v":
@@ -295,7 +296,7 @@ func (w *raw) field(rd *jsonReader, key string) {
 		w.kind = rd.int(8)
 	case "set":
 		w.set = map[string]string{}
-		rd.object(func(k string) { w.set[k] = rd.str() })
+		rd.object(func(k []byte) { key := string(k); w.set[key] = rd.str() })
 	case "delete":
 		rd.array(func() { w.del = append(w.del, rd.str()) })
 	case "incarnation":
@@ -386,8 +387,8 @@ func readPartitions(rd *jsonReader) (ps []Partition) {
 func readPartition(rd *jsonReader) (p Partition, count int) {
 	count = 1
 	var isr, leader bool
-	rd.object(func(key string) {
-		switch key {
+	rd.object(func(key []byte) {
+		switch string(key) {
 		case "count":
 			count = int(rd.int32())
 		case "replicas":
@@ -420,14 +421,21 @@ func readPartition(rd *jsonReader) (p Partition, count int) {
 	return p, count
 }
 
-func readIDs(rd *jsonReader) (ids []kafka.BrokerID) {
-	rd.array(func() { ids = append(ids, kafka.BrokerID(rd.int32())) })
-	return ids
+func readIDs(rd *jsonReader) []kafka.BrokerID {
+	rd.scratch = rd.scratch[:0]
+	rd.array(func() { rd.scratch = append(rd.scratch, kafka.BrokerID(rd.int32())) })
+	if len(rd.scratch) == 0 {
+		return nil
+	}
+	if !slices.Equal(rd.ids, rd.scratch) {
+		rd.ids = slices.Clone(rd.scratch)
+	}
+	return rd.ids
 }
 
 func readListener(rd *jsonReader) (l Listener) {
-	rd.object(func(key string) {
-		switch key {
+	rd.object(func(key []byte) {
+		switch string(key) {
 		case "name":
 			l.Name = rd.str()
 		case "host":

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/weirmq/weir/internal/kafka"
 )
 
 // jsonReader reads one JSON value from front to back without building a tree.
@@ -16,6 +18,10 @@ type jsonReader struct {
 	b   []byte
 	i   int
 	err error
+
+	// The last broker ids read. Most lists of a cluster are among a few, so
+	// neighbours share one: records and images never write to them.
+	ids, scratch []kafka.BrokerID
 }
 
 var errShortJSON = errors.New("ends too early")
@@ -56,8 +62,8 @@ func (r *jsonReader) expect(c byte) bool {
 	return true
 }
 
-// object calls fn with each key; fn reads the value.
-func (r *jsonReader) object(fn func(key string)) {
+// object calls fn with each key, good until fn returns; fn reads the value.
+func (r *jsonReader) object(fn func(key []byte)) {
 	if !r.expect('{') {
 		return
 	}
@@ -70,7 +76,7 @@ func (r *jsonReader) object(fn func(key string)) {
 			r.fail("object key is not a string")
 			return
 		}
-		key := r.str()
+		key := r.bytes()
 		if !r.expect(':') {
 			return
 		}
@@ -110,9 +116,12 @@ func (r *jsonReader) array(fn func()) {
 	}
 }
 
-func (r *jsonReader) str() string {
+func (r *jsonReader) str() string { return string(r.bytes()) }
+
+// bytes is a string's content; it aliases the input when nothing is escaped.
+func (r *jsonReader) bytes() []byte {
 	if !r.expect('"') {
-		return ""
+		return nil
 	}
 	start := r.i
 	plain := true
@@ -122,19 +131,19 @@ func (r *jsonReader) str() string {
 			raw := r.b[start:r.i]
 			r.i++
 			if plain {
-				return string(raw)
+				return raw
 			}
 			var s string
 			if err := json.Unmarshal(r.b[start-1:r.i], &s); err != nil {
 				r.fail("string: %v", err)
 			}
-			return s
+			return []byte(s)
 		case c == '\\':
 			plain = false
 			r.i++
 		case c < ' ':
 			r.fail("control character in string")
-			return ""
+			return nil
 		case c >= utf8.RuneSelf:
 			plain = false // encoding/json replaces what is not UTF-8
 		}
@@ -142,7 +151,7 @@ func (r *jsonReader) str() string {
 	}
 	r.i = len(r.b)
 	r.fail("%w", errShortJSON)
-	return ""
+	return nil
 }
 
 func (r *jsonReader) int(bits int) int64 {
@@ -200,7 +209,7 @@ func (r *jsonReader) skip(depth int) {
 	switch c := r.peek(); {
 	case r.err != nil:
 	case c == '{':
-		r.object(func(string) { r.skip(depth + 1) })
+		r.object(func([]byte) { r.skip(depth + 1) })
 	case c == '[':
 		r.array(func() { r.skip(depth + 1) })
 	case c == '"':

@@ -104,10 +104,9 @@ func parseName(name, suffix string) (uint64, bool) {
 func openFiles(fsys disk.FS, dir string, id start, log *slog.Logger) (*files, *stored, error) {
 	w := &files{fs: fsys, dir: dir, log: log, id: id}
 	entries, err := fsys.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err = fsys.MkdirAll(dir); err == nil {
-			err = fsys.SyncDir(filepath.Dir(dir))
-		}
+	fresh := errors.Is(err, fs.ErrNotExist)
+	if fresh {
+		err = fsys.MkdirAll(dir)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("metadata log: %w", err)
@@ -151,6 +150,12 @@ func openFiles(fsys disk.FS, dir string, id start, log *slog.Logger) (*files, *s
 		w.id.voters = st.id.voters
 		if err := w.create(st.base, st.baseTrm, st.hard); err != nil {
 			return nil, nil, err
+		}
+	}
+	if fresh { // last: journalling file systems have made it durable by now
+		if err := fsys.SyncDir(filepath.Dir(dir)); err != nil {
+			_ = w.close()
+			return nil, nil, fmt.Errorf("metadata log: %w", err)
 		}
 	}
 	w.id.voters = st.id.voters
