@@ -174,29 +174,29 @@ func (l *Log) walk(s *segment, from kafka.Offset, fn func(b found) error) error 
 	}
 }
 
-// loadProducers brings the producer state up to End: the newest usable snapshot,
-// then the batches after it.
-func (op *opening) loadProducers() error {
-	return op.restoreProducers(op.cfg.Now.UnixMilli())
-}
-
-// restoreProducers rebuilds the producer state as of End. Snapshots above End go:
-// what they tell of is no longer in the log.
-func (l *Log) restoreProducers(nowMs int64) error {
-	l.producers.reset()
-	end, start := l.End(), l.LogStart()
-	from := start
-	keep := l.snapshots[:0]
-	for _, off := range l.snapshots {
-		if off <= end {
-			keep = append(keep, off)
-		} else if err := l.fs.Remove(l.path(off, snapshotExt)); err != nil && !isNotExist(err) {
+// dropSnapshotsAbove removes snapshots above end: what they tell of is not in the
+// log. The caller makes that durable before the log grows there again.
+func (l *Log) dropSnapshotsAbove(end kafka.Offset) error {
+	for n := len(l.snapshots); n > 0 && l.snapshots[n-1] > end; n-- {
+		if err := l.fs.Remove(l.path(l.snapshots[n-1], snapshotExt)); err != nil && !isNotExist(err) {
 			return err
 		}
+		l.removed.Store(true)
+		l.snapshots = l.snapshots[:n-1]
 	}
-	l.snapshots = keep
+	return nil
+}
+
+// restoreProducers rebuilds the producer state as of End: from the newest usable
+// snapshot and the batches after it.
+func (l *Log) restoreProducers(nowMs int64) error {
+	l.producers.reset()
+	segs := l.segments()
+	// Segments that hold deleted records still tell of their producers; a snapshot
+	// of before the first segment misses what was between.
+	end, from := l.End(), segs[0].base
 	expiration := l.options().ProducerExpirationMs
-	for len(l.snapshots) > 0 {
+	for len(l.snapshots) > 0 && l.snapshots[len(l.snapshots)-1] >= from {
 		off := l.snapshots[len(l.snapshots)-1]
 		b, err := l.fs.ReadFile(l.path(off, snapshotExt))
 		var entries []snapshotEntry
@@ -205,7 +205,7 @@ func (l *Log) restoreProducers(nowMs int64) error {
 		}
 		if err == nil {
 			l.producers.load(entries, nowMs, expiration)
-			from = max(off, start)
+			from = off
 			break
 		}
 		l.log.Warn("producer snapshot not usable", "partition", l.tp.String(), "offset", int64(off), "err", err)
@@ -214,7 +214,6 @@ func (l *Log) restoreProducers(nowMs int64) error {
 		}
 		l.snapshots = l.snapshots[:len(l.snapshots)-1]
 	}
-	segs := l.segments()
 	for _, s := range segs[findSegment(segs, from):] {
 		if s.next > from || s.size > 0 {
 			if err := s.cutAborted(from); err != nil {

@@ -35,6 +35,7 @@ type Log struct {
 	syncing    chan struct{}
 	namesDirty atomic.Bool // names in the folder changed since it was synced
 	parentNew  atomic.Bool // the folder itself is new
+	removed    atomic.Bool // a file went whose return would do harm
 	unsynced   pathSet     // side files that the next flush syncs
 
 	failed atomic.Pointer[FailedError]

@@ -89,7 +89,17 @@ func (op *opening) run() error {
 	}
 	op.epochs.truncateEnd(op.End())
 	op.epochs.truncateStart(op.LogStart())
-	return op.loadProducers()
+	if err := op.dropSnapshotsAbove(op.End()); err != nil {
+		return err
+	}
+	if op.removed.Swap(false) {
+		// Before anything is appended: a power cut must not bring back what belongs
+		// to another history.
+		if err := op.fs.SyncDir(op.Dir()); err != nil {
+			return err
+		}
+	}
+	return op.restoreProducers(op.cfg.Now.UnixMilli())
 }
 
 // list reads the folder, or makes it.
@@ -105,6 +115,10 @@ func (op *opening) list() (fresh bool, err error) {
 	}
 	if err != nil {
 		return false, err
+	}
+	if !op.cfg.Clean { // nobody knows whether the last owner came to sync the names
+		op.parentNew.Store(true)
+		op.namesDirty.Store(true)
 	}
 	op.sizes = make(map[string]int64, len(entries))
 	for _, e := range entries {
@@ -127,6 +141,7 @@ func (op *opening) names() []string {
 func (op *opening) remove(name string) error {
 	delete(op.sizes, name)
 	op.namesDirty.Store(true)
+	op.removed.Store(true)
 	if err := op.fs.Remove(op.file(name)); err != nil && !isNotExist(err) {
 		return err
 	}
@@ -304,11 +319,10 @@ func (op *opening) recover() error {
 		if i > 0 && s.size == 0 && i == len(op.segs)-1 && dropped == 0 {
 			break // rolled just before the crash
 		}
-		if dropped == 0 && (i == len(op.segs)-1 || op.segs[i+1].base >= s.next) {
-			continue
-		}
 		if dropped == 0 {
-			why = fmt.Errorf("offsets up to %d overlap the next segment", s.next-1)
+			if why = op.mismatch(s, i); why == nil {
+				continue
+			}
 		}
 		// Nothing behind the damage is usable: readers cannot be led over a gap.
 		for _, t := range op.segs[i+1:] {
@@ -326,6 +340,23 @@ func (op *opening) recover() error {
 	last.mu.Lock()
 	last.active, last.timeKnown = true, true
 	last.mu.Unlock()
+	return nil
+}
+
+// mismatch says why the segment after number i does not follow it. A gap is right
+// only where compaction has been: otherwise the end of s never reached the disk, at
+// a batch's border, and what comes after was written later.
+func (op *opening) mismatch(s *segment, i int) error {
+	if i+1 == len(op.segs) {
+		return nil
+	}
+	base := op.segs[i+1].base
+	if base < s.next {
+		return fmt.Errorf("offsets up to %d overlap the next segment at %d", s.next-1, base)
+	}
+	if base > s.next && !op.cfg.Options.Compact && !s.gaps {
+		return fmt.Errorf("offsets %d to %d are missing", s.next, base-1)
+	}
 	return nil
 }
 
@@ -463,6 +494,12 @@ func (op *opening) recoverSegment(s *segment, first bool) (dropped int64, why, e
 			why = err
 			break
 		}
+		if first && b.pos == pos {
+			// From here on the batches tell the epochs. The file may be of before a
+			// truncation.
+			op.epochs.truncateEnd(b.BaseOffset())
+		}
+		s.gaps = s.gaps || b.BaseOffset() > s.next && !resumed
 		s.take(b)
 		if resumed {
 			s.ix.sinceEntry += b.size // its entry is there
@@ -477,6 +514,9 @@ func (op *opening) recoverSegment(s *segment, first bool) (dropped int64, why, e
 	}
 	if dropped = size - s.size; dropped > 0 {
 		if err := f.Truncate(s.size); err != nil {
+			return 0, nil, err
+		}
+		if err := f.Sync(); err != nil {
 			return 0, nil, err
 		}
 	}

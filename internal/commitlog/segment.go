@@ -31,6 +31,7 @@ type segment struct {
 
 	jitterMs  int64
 	createdMs int64
+	gaps      bool // recovery saw missing offsets: compaction has been here
 
 	mu        sync.RWMutex // guards what follows; the writer may read without it
 	active    bool

@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weirmq/weir/internal/kafka"
@@ -38,20 +39,29 @@ func (l *Log) TruncateTo(off kafka.Offset) error {
 	if ok {
 		pos, end = p.pos, min(off, p.base)
 	}
-	dropped := segs[n+1:]
-	if err := s.cutTo(end, pos); err != nil {
-		return l.fail(err)
-	}
 	l.gen.Add(1)
 	l.end.Store(int64(end))
 	l.publish(segs[: n+1 : n+1])
 	l.flushed.Store(min(l.flushed.Load(), int64(end)))
 	l.start.Store(min(l.start.Load(), int64(end)))
+	// From the back, and durable before anything is appended: a power cut must not
+	// bring old records back behind new ones.
+	if err := l.removeSegments(segs[n+1:]); err != nil {
+		return l.fail(err)
+	}
+	if err := l.dropSnapshotsAbove(end); err != nil {
+		return l.fail(err)
+	}
+	if err := l.fs.SyncDir(l.Dir()); err != nil {
+		return l.fail(err)
+	}
+	if err := s.cutTo(end, pos); err != nil {
+		return l.fail(err)
+	}
 	if err := f.Truncate(pos); err != nil {
 		return l.fail(err)
 	}
-	s.dirty.Store(true)
-	if err := l.removeSegments(dropped); err != nil {
+	if err := f.Sync(); err != nil {
 		return l.fail(err)
 	}
 	l.recount()
@@ -134,8 +144,14 @@ func (l *Log) TruncateFullyAt(off kafka.Offset) error {
 	if err := l.removeFiles(old); err != nil {
 		return l.fail(err)
 	}
+	if err := l.dropSnapshotsAbove(-1); err != nil {
+		return l.fail(err)
+	}
 	s, err := l.createSegment(off, old[len(old)-1].createdMs)
 	if err != nil {
+		return l.fail(err)
+	}
+	if err := l.fs.SyncDir(l.Dir()); err != nil {
 		return l.fail(err)
 	}
 	l.gen.Add(1)
@@ -146,12 +162,6 @@ func (l *Log) TruncateFullyAt(off kafka.Offset) error {
 	l.recount()
 	l.epochs.set(nil, true)
 	l.producers.reset()
-	for _, o := range l.snapshots {
-		if err := l.fs.Remove(l.path(o, snapshotExt)); err != nil && !isNotExist(err) {
-			return l.fail(err)
-		}
-	}
-	l.snapshots = nil
 	return nil
 }
 
@@ -164,7 +174,7 @@ func (l *Log) removeSegments(segs []*segment) error {
 }
 
 func (l *Log) removeFiles(segs []*segment) error {
-	for _, s := range segs {
+	for _, s := range slices.Backward(segs) {
 		for _, ext := range segmentExts {
 			if err := l.fs.Remove(l.path(s.base, ext)); err != nil && !isNotExist(err) {
 				return err

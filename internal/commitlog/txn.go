@@ -112,10 +112,14 @@ func (s *segment) addAborted(t AbortedTxn) error {
 func (s *segment) cutAborted(off kafka.Offset) error {
 	s.txnMu.Lock()
 	defer s.txnMu.Unlock()
-	if err := s.loadTxnsLocked(); err != nil {
-		s.txn = txnIndex{loaded: true} // damaged: what can be replayed will be
+	damaged := s.loadTxnsLocked() != nil
+	if damaged {
+		s.txn = txnIndex{loaded: true} // what can be replayed will be
 	}
 	n := len(s.txn.txns)
+	if n == 0 && !damaged {
+		return nil
+	}
 	for n > 0 && s.txn.txns[n-1].Last >= off {
 		n--
 	}
