@@ -28,7 +28,7 @@ func (s *Server) settings(img *metadata.Image, topic string) *partition.Settings
 		},
 		Rules: batch.Rules{
 			AppendTime: t.AppendTime, BeforeMaxMs: t.TimestampBeforeMaxMs, AfterMaxMs: t.TimestampAfterMaxMs,
-			MaxBytes: t.MaxMessageBytes, Compacted: t.CleanupCompact, Target: batch.TargetProducer,
+			MaxBytes: max(t.MaxMessageBytes, 1), Compacted: t.CleanupCompact, Target: batch.TargetProducer,
 			LZ4Level: t.LZ4Level, ZstdLevel: t.ZstdLevel, MaxDecompressed: t.MaxDecompressedBytes,
 		},
 		MinISR: t.MinInsyncReplicas, FlushMessages: t.FlushMessages, FlushMs: t.FlushMs,

@@ -295,6 +295,7 @@ func (s *Server) open(ctx context.Context, advertised []metadata.Listener) error
 			return broker.QuorumStatus{Leader: int32(self), Epoch: st.Epoch, HighWatermark: st.HighWatermark}
 		},
 	})
+	set.Attach(s.broker.Sources())
 	q.Watch(s.follow)
 	s.wire = wire.NewServer(s.broker, s.broker.Table(), s.wireOptions(set))
 	return s.prepareHTTP(reg)

@@ -149,9 +149,13 @@ func (p *Partition) settleLocked(s *Settings) {
 
 // advanceLocked tells the leader's rules that its own log is good up to end.
 func (p *Partition) advanceLocked(end kafka.Offset, size int64) {
-	if !p.leader.Appended(end) {
-		return
+	if p.leader.Appended(end) {
+		p.publishLocked(size)
 	}
+}
+
+// publishLocked makes the leader's new watermark visible and wakes who waits.
+func (p *Partition) publishLocked(size int64) {
 	hw := p.leader.HighWatermark()
 	n := size - p.hwSize
 	p.hwSize = size
@@ -343,7 +347,9 @@ func (p *Partition) apply(s *Settings) {
 		}
 	}
 	if p.leader != nil {
-		p.leader.SetMinISR(s.MinISR)
+		if p.leader.SetMinISR(s.MinISR) {
+			p.publishLocked(p.hwSize)
+		}
 	}
 	p.mu.Unlock()
 }
