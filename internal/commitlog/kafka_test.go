@@ -86,3 +86,54 @@ func TestKafkaReadsOurFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestDumpAsKafka compares our dump with Kafka's, line by line.
+func TestDumpAsKafka(t *testing.T) {
+	command := os.Getenv("KAFKA_DUMP_LOG")
+	if command == "" {
+		t.Skip("KAFKA_DUMP_LOG is not set")
+	}
+	t.Chdir(t.TempDir())
+	w := worldOn(t, disk.OS, func(o *Options) { o.IndexIntervalBytes = 1000 })
+	busyLog(w)
+	b := batch.NewBuilder(batch.Plain(batch.Zstd))
+	b.Add(5, nil, nil, batch.Header{Key: "h"}, batch.Header{Key: "i", Value: []byte("x")})
+	b.Add(4, []byte{}, []byte("v"))
+	w.append(b.Bytes())
+	v := recs(1, 1, 5)
+	v.SetAppendTime(t0.UnixMilli())
+	w.append(v)
+	if err := w.l.Close(true); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		exts []string
+		flag string
+		o    DumpOptions
+	}{
+		{[]string{logExt, indexExt, timeExt, txnExt}, "--print-data-log", DumpOptions{Data: true}},
+		{[]string{logExt}, "--skip-record-metadata", DumpOptions{}},
+		{[]string{indexExt, timeExt}, "--index-sanity-check", DumpOptions{IndexCheck: true}},
+	} {
+		var ours strings.Builder
+		var files []string
+		for _, ext := range tc.exts {
+			name := "d/t-0/" + fileName(0, ext)
+			files = append(files, name)
+			if err := Dump(&ours, disk.OS, name, tc.o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := append(strings.Fields(command), tc.flag, "--files", strings.Join(files, ","))
+		theirs, err := exec.Command(cmd[0], cmd[1:]...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := strings.Split(ours.String(), "\n"), strings.Split(string(theirs), "\n")
+		for i := range max(len(a), len(b)) {
+			if i >= len(a) || i >= len(b) || a[i] != b[i] {
+				t.Fatalf("%s line %d of %d and %d:\n%.500s\n%.500s", tc.flag, i, len(a), len(b), strings.Join(a[min(i, len(a)):min(i+2, len(a))], "\n"), strings.Join(b[min(i, len(b)):min(i+2, len(b))], "\n"))
+			}
+		}
+	}
+}
