@@ -13,6 +13,7 @@ import (
 	"hash/crc32"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -45,7 +46,7 @@ func values(n, size int) []rec {
 	out := make([]rec, n)
 	for i := range out {
 		out[i].value = bytes.Repeat([]byte{byte('a' + i%26)}, size)
-		out[i].ts = 1_700_000_000_000 + int64(i)
+		out[i].ts = time.Now().UnixMilli() + int64(i)
 	}
 	return out
 }

@@ -18,6 +18,7 @@
 //	make compat RUN='TestWire/B002'               one case
 //	WEIR_COMPAT=kafka make compat                 the same against the real Kafka: are the checks right?
 //	WEIR_COMPAT_BIN=./weir make compat            a binary built elsewhere
+//	WEIR_COMPAT_BOOTSTRAP=host:port make compat   a broker that is up already, where a test needs none of its own
 //	WEIR_COMPAT_KEEP=1 make compat                keep data directories and logs of the brokers
 //	WEIR_PEERS=DIR                                where the foreign tools lie (default ../shared/peers)
 //

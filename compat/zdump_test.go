@@ -1,0 +1,106 @@
+//go:build compat
+
+package compat
+
+// Shows: every segment Weir leaves behind is one that Kafka's own tool reads,
+// records and all. Runs last (TestZ...): it stops the shared broker, then dumps
+// the directories of every broker of this run.
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// segmentFiles names the .log files of a topic's partition 0, in order.
+func segmentFiles(t testing.TB, logs, topic string) []string {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(logs, topic+"-0", "*.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range paths {
+		paths[i] = filepath.Base(p)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+var dumpComplaint = regexp.MustCompile(`(?im)^.*(exception|mismatch|corrupt|invalid|could not|failed|isvalid: false|error).*$`)
+
+func TestZDumpLog(t *testing.T) {
+	kafka := filepath.Join(peers(t), "kafka")
+	suite.mu.Lock()
+	brokers := slices.Clone(suite.brokers)
+	suite.mu.Unlock()
+	if len(brokers) == 0 {
+		t.Skip("no broker of ours ran")
+	}
+	byKind := map[string][]string{}
+	for _, b := range brokers {
+		if b.pid != 0 {
+			b.stop(t)
+		}
+		err := filepath.WalkDir(b.logs, func(path string, d os.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				return nil // directories of deleted topics go while we look
+			}
+			dir := filepath.Base(filepath.Dir(path))
+			switch ext := filepath.Ext(path); {
+			case strings.HasPrefix(dir, "__cluster_metadata") || strings.HasPrefix(dir, "__weir"):
+			case ext == ".log" && strings.HasPrefix(dir, "__consumer_offsets-"):
+				if info, err := d.Info(); err == nil && info.Size() > 0 {
+					byKind["--offsets-decoder"] = append(byKind["--offsets-decoder"], path)
+				}
+			case ext == ".log" && strings.HasPrefix(dir, "__transaction_state-"):
+				byKind["--transaction-log-decoder"] = append(byKind["--transaction-log-decoder"], path)
+			case ext == ".log":
+				byKind["--deep-iteration"] = append(byKind["--deep-iteration"], path)
+			case ext == ".index" || ext == ".timeindex":
+				byKind["--index-sanity-check"] = append(byKind["--index-sanity-check"], path)
+				byKind["--verify-index-only"] = append(byKind["--verify-index-only"], path)
+			case ext == ".txnindex" || ext == ".snapshot":
+				byKind["--deep-iteration"] = append(byKind["--deep-iteration"], path)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Errorf("%s: %v", b.logs, err)
+		}
+	}
+	if len(byKind["--deep-iteration"]) == 0 {
+		t.Error("no segment was left to read")
+	}
+	for kind, paths := range byKind {
+		t.Logf("%s: %d files", kind, len(paths))
+		for chunk := range slices.Chunk(paths, 400) {
+			args := []string{"kafka-dump-log", kind, "--files", strings.Join(chunk, ",")}
+			if kind == "--offsets-decoder" || kind == "--transaction-log-decoder" {
+				args = append(args, "--deep-iteration")
+			}
+			out, err := tryRun("", kafka, args...)
+			if err != nil {
+				t.Errorf("%s: %v\n%s", kind, err, out[max(0, len(out)-3000):])
+			}
+			dumped, file := 0, ""
+			for line := range strings.Lines(out) {
+				if rest, ok := strings.CutPrefix(line, "Dumping "); ok {
+					file = strings.TrimSpace(rest)
+					dumped++
+				}
+				if strings.HasPrefix(line, "| ") && kind == "--deep-iteration" {
+					continue // the records themselves
+				}
+				if dumpComplaint.MatchString(line) {
+					t.Errorf("%s of %s: %.300s", kind, file, line)
+				}
+			}
+			if dumped != len(chunk) {
+				t.Errorf("%s: dumped %d of %d files\n%.2000s", kind, dumped, len(chunk), out)
+			}
+		}
+	}
+}
