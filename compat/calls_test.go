@@ -6,6 +6,7 @@ package compat
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,7 +15,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-var nameCount atomic.Int64
+var (
+	nameCount atomic.Int64
+	runID     = strconv.FormatInt(time.Now().Unix()%1e6, 36)
+)
 
 // unique makes a topic or group name from the running test's.
 func unique(t testing.TB) string {
@@ -24,7 +28,7 @@ func unique(t testing.TB) string {
 		}
 		return '-'
 	}, t.Name())
-	return fmt.Sprintf("%s-%d", clean, nameCount.Add(1))
+	return fmt.Sprintf("%s-%s-%d", clean, runID, nameCount.Add(1))
 }
 
 // topic creates a topic of the test's own and gives its name. Configs are

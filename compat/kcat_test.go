@@ -39,11 +39,11 @@ func lines(prefix string, n int) string {
 
 func TestKcat(t *testing.T) {
 	kcat(t, "", "-V")
-	r := dial(t, sharedBroker(t).addr)
 	auto := unique(t) // auto-created by the first produce
 	kcat(t, lines("x", 10), "-P", "-t", auto, "-K", ":")
 
 	t.Run("codecs and acks", func(t *testing.T) {
+		r := dial(t, sharedBroker(t).addr)
 		topic := r.topic(1)
 		want := 0
 		for i, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
@@ -68,11 +68,13 @@ func TestKcat(t *testing.T) {
 		}
 	})
 	t.Run("empty partition", func(t *testing.T) { // B003's second opinion
+		r := dial(t, sharedBroker(t).addr)
 		if out := kcat(t, "", "-C", "-t", r.topic(1), "-o", "beginning", "-e"); out != "" {
 			t.Errorf("printed %q", out)
 		}
 	})
 	t.Run("seek by time", func(t *testing.T) {
+		r := dial(t, sharedBroker(t).addr)
 		topic := r.topic(1)
 		base := time.Now().UnixMilli() - 60_000
 		for i := range 10 {
@@ -98,6 +100,7 @@ func TestKcat(t *testing.T) {
 		}
 	})
 	t.Run("commit and resume", func(t *testing.T) {
+		r := dial(t, sharedBroker(t).addr)
 		topic, group := r.topic(1), unique(t)
 		kcat(t, lines("r", 100), "-P", "-t", topic, "-K", ":")
 		var got []string
@@ -114,8 +117,8 @@ func TestKcat(t *testing.T) {
 			t.Errorf("%d records of 100", len(got))
 		}
 	})
-	t.Run("group of changing members", func(t *testing.T) { kcatGroup(t, r) })
-	t.Run("delete", func(t *testing.T) { code(t, "delete", r.delete(auto), 0) })
+	t.Run("group of changing members", func(t *testing.T) { kcatGroup(t, dial(t, sharedBroker(t).addr)) })
+	t.Run("delete", func(t *testing.T) { code(t, "delete", dial(t, sharedBroker(t).addr).delete(auto), 0) })
 }
 
 // kcatMember is one kcat -G process.

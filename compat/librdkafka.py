@@ -58,7 +58,8 @@ def topic(name, partitions=1, **config):
     until = time.time() + 10
     while True:
         try:  # a client of its own: librdkafka remembers for long that a topic had no leader
-            done(AdminClient({"bootstrap.servers": boot}).list_offsets({TopicPartition(name, p): OffsetSpec.latest() for p in range(partitions)}))
+            fresh = AdminClient({"bootstrap.servers": boot})
+            done(fresh.list_offsets({TopicPartition(name, p): OffsetSpec.latest() for p in range(partitions)}))
             return name
         except KafkaException:
             assert time.time() < until
