@@ -394,8 +394,8 @@ func (c *consumer) assignedNow(m map[string][]int32) error {
 	commits := kadm.OffsetResponses{}
 	if len(tps) > 0 {
 		var err error
-		if commits, err = s.adm.FetchOffsets(s.ctx, c.f.group); err != nil {
-			return s.explain("read the commits of group "+c.f.group, err)
+		if commits, err = s.commits(c.f.group); err != nil {
+			return err
 		}
 	}
 	ends := s.listOffsets(tps, latestOffset, c.committed)

@@ -245,6 +245,15 @@ func (s *session) group(name string) (*groupView, error) {
 	return v, nil
 }
 
+// commits fetches what a group has committed: nothing, if there is no group.
+func (s *session) commits(group string) (kadm.OffsetResponses, error) {
+	o, err := s.adm.FetchOffsets(s.ctx, group)
+	if errors.Is(err, kerr.GroupIDNotFound) {
+		return kadm.OffsetResponses{}, nil
+	}
+	return o, s.explain("read the commits of group "+group, err)
+}
+
 // describeGroup adds commits and lag. The order is what keeps lag at zero or
 // above: members, then commits, then end offsets.
 func (s *session) describeGroup(name string) (*groupView, error) {
@@ -252,9 +261,9 @@ func (s *session) describeGroup(name string) (*groupView, error) {
 	if err != nil {
 		return nil, err
 	}
-	commits, err := s.adm.FetchOffsets(s.ctx, name)
+	commits, err := s.commits(name)
 	if err != nil {
-		return nil, s.explain("read the commits of group "+name, err)
+		return nil, err
 	}
 	rows := map[topicPartition]*lagView{}
 	at := func(tp topicPartition) *lagView {

@@ -194,6 +194,7 @@ func (p *producer) run(ctx context.Context, files []string) error {
 	rerr := p.readAll(rctx, sctx, files, delim, max)
 	interrupted := p.ctx.Err() != nil
 	p.flush(sctx, giveUp, props)
+	p.settleRest()
 	return p.report(rerr, interrupted, time.Since(started))
 }
 
@@ -501,6 +502,9 @@ func (p *producer) sentence(err error) string {
 	if _, ok := errors.AsType[*kerr.Error](err); ok {
 		return describeError(err, "")
 	}
+	if f, ok := errors.AsType[*Failure](context.Cause(p.ctx)); ok {
+		return f.Error()
+	}
 	if f := p.w.blame(); f != nil {
 		return f.Error()
 	}
@@ -540,6 +544,23 @@ func (p *producer) flush(sctx context.Context, giveUp context.CancelFunc, props 
 			if stuck {
 				giveUp()
 			}
+		}
+	}
+}
+
+// settleRest fails what flush gave up on, so that every record read is
+// accounted for.
+func (p *producer) settleRest() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	p.cl.AbortBufferedRecords(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if rest := p.read - p.acked - p.failed; rest > 0 {
+		p.failed += rest
+		p.errors["DELIVERY_TIMEOUT"] += rest
+		if p.first == "" {
+			p.firstNo, p.first = p.acked+1, p.sentence(context.DeadlineExceeded)
 		}
 	}
 }

@@ -192,9 +192,9 @@ func (s *session) reset(in IO, group string, want map[string][]int32, to resetTo
 		return failf("group %s is %s with %s, and its offsets can only be set while it has none: stop its consumers first",
 			group, g.State, plural(len(g.Members), "member"))
 	}
-	commits, err := s.adm.FetchOffsets(s.ctx, group)
+	commits, err := s.commits(group)
 	if err != nil {
-		return s.explain("read the commits of group "+group, err)
+		return err
 	}
 	if len(want) == 0 {
 		commits.Each(func(o kadm.OffsetResponse) {

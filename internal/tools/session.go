@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -109,7 +110,7 @@ func (f *connFlags) open(ctx context.Context, in IO, s *settings, bounded bool, 
 		bctx, stop := context.WithTimeout(ss.ctx, f.timeout)
 		ss.ctx, ss.release = bctx, append(ss.release, stop)
 	}
-	ss.w = &watch{seed: good[0], timeout: f.timeout, cancel: ss.cancel, known: map[string]*dials{}}
+	ss.w = &watch{seed: good[0], sasl: mech != nil, timeout: f.timeout, cancel: ss.cancel, known: map[string]*dials{}}
 	all := []kgo.Opt{
 		kgo.ClientID("weir"),
 		kgo.SoftwareNameAndVersion("weir", "1"),
@@ -160,10 +161,6 @@ func (s *session) Close() {
 	}
 	s.cancel(nil)
 }
-
-// kick begins work on metadata early, so that an unreachable advertised
-// address is found while the command does something else.
-func (s *session) wrap(err error) error { return s.explain("", err) }
 
 // explain turns what the client returned into a sentence. doing says what was
 // asked for ("describe topic x"); empty when the error says it.
@@ -264,6 +261,7 @@ func hint(ke *kerr.Error) string {
 // configuration, and the client alone would retry it without a word.
 type watch struct {
 	seed    string
+	sasl    bool
 	timeout time.Duration
 	cancel  context.CancelCauseFunc
 	note    func(string) // told once for each address that stops answering; nil: nobody
@@ -339,6 +337,10 @@ func (w *watch) blame() error {
 func (w *watch) sentence(addr string, d *dials) error {
 	why := dialReason(d.err, w.timeout)
 	switch {
+	case errors.Is(d.err, io.EOF) && w.sasl:
+		return failf("the broker at %s closed the connection during the login: check sasl.username, sasl.password and sasl.mechanism, and that this port wants SASL", addr)
+	case errors.Is(d.err, io.EOF):
+		return failf("the broker at %s closed the connection before it answered: it may want SASL or TLS on this port; set -X security.protocol", addr)
 	case d.reached:
 		return failf("lost the broker at %s (%s) for longer than --timeout %v: check that it runs", addr, why, w.timeout)
 	case d.node < 0:

@@ -94,9 +94,9 @@ func (s *session) cursors(tps []topicPartition, st startAt, exitAtEnd, committed
 	}
 	stored := map[topicPartition]int64{}
 	if st.kind == "stored" {
-		commits, err := s.adm.FetchOffsets(s.ctx, group)
+		commits, err := s.commits(group)
 		if err != nil {
-			return nil, nil, s.explain("read the commits of group "+group, err)
+			return nil, nil, err
 		}
 		for _, o := range commits.Sorted() {
 			if o.Err == nil && o.At >= 0 {

@@ -333,11 +333,11 @@ func (s *session) describeTopics(in IO, names []string) ([]topicView, *tally, er
 	starts := s.listOffsets(tps, earliestOffset, false)
 	ends := s.listOffsets(tps, latestOffset, false)
 	if err := cmp.Or(firstError(tps, starts), firstError(tps, ends)); err != nil {
-		fmt.Fprintf(in.Stderr, "weir: some offsets are not known: %v\n", s.explain("", err))
+		t.failed("some offsets are not known: %v", s.explain("", err))
 	}
 	configs, err := s.adm.DescribeTopicConfigs(s.ctx, found...)
 	if err != nil {
-		fmt.Fprintf(in.Stderr, "weir: some configuration is not known: %v\n", s.explain("", err))
+		t.failed("some configuration is not known: %v", s.explain("", err))
 	}
 	for _, n := range found {
 		d := topics[n]
