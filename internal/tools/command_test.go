@@ -606,3 +606,27 @@ func TestSecurity(t *testing.T) {
 	w.line(2, "", "topic list -X sasl.username=u -X sasl.password=p")
 	w.line(2, "", "topic list -X security.protocol=SASL_PLAINTEXT")
 }
+
+// The lines of a dump become objects with the same names.
+func TestDumpJSON(t *testing.T) {
+	f := func(line, want string) {
+		t.Helper()
+		d := &dumpLines{file: "f"}
+		got := strings.TrimPrefix(string(d.object(line)), `{"file":"f",`)
+		if got != want {
+			t.Errorf("%q:\ngot  %swant %s", line, got, want)
+		}
+	}
+	f("Log starting offset: 0", `"kind":"note","text":"Log starting offset: 0"}`+"\n")
+	f("offset: 46589 position: 326263", `"kind":"entry","offset":46589,"position":326263}`+"\n")
+	f("baseOffset: 0 isControl: false deleteHorizonMs: OptionalLong.empty compresscodec: none", `"kind":"batch","baseOffset":0,"isControl":false,"deleteHorizonMs":null,"compresscodec":"none"}`+"\n")
+	f("baseOffset: 0 deleteHorizonMs: OptionalLong[7]", `"kind":"batch","baseOffset":0,"deleteHorizonMs":7}`+"\n")
+	f("| offset: 3 keySize: -1 headerKeys: [a b,c]\x00,\"key\":null", `"kind":"record","offset":3,"keySize":-1,"headerKeys":"[a b,c]","key":null}`+"\n")
+	r := runIn(context.Background(), nil, "log", "dump", "/no/such.log")
+	if r.code != ExitFailed || !strings.Contains(r.err, "cannot dump /no/such.log: no such file") {
+		t.Errorf("no file: %+v", r)
+	}
+	if r = runIn(context.Background(), nil, "log", "dump", t.TempDir()); r.code != ExitUsage {
+		t.Errorf("a directory: %+v", r)
+	}
+}

@@ -102,6 +102,7 @@ func Commands(in IO) []*cobra.Command {
 
 		consumeCommand(in),
 		configCommand(in),
+		logCommand(in),
 	}
 	for _, c := range cmds {
 		c.SilenceErrors, c.SilenceUsage = true, true

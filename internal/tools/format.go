@@ -153,28 +153,32 @@ func appendEnvelope(b []byte, r *kgo.Record) []byte {
 	}
 	b = strconv.AppendInt(b, r.Timestamp.UnixMilli(), 10)
 	if len(r.Headers) > 0 {
-		plain := true
-		for _, h := range r.Headers {
-			plain = plain && utf8.Valid(h.Value)
-		}
-		if plain {
-			b = append(b, `,"headers":[`...)
-		} else {
-			b = append(b, `,"headers_base64":[`...)
-		}
-		for i, h := range r.Headers {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendString(b, []byte(h.Key))
-			b = append(b, ',')
-			b = appendBytes(b, h.Value, plain)
-		}
-		b = append(b, ']')
+		b = appendHeaders(b, r.Headers)
 	}
 	b = appendField(b, "key", r.Key)
 	b = appendField(b, "payload", r.Value)
 	return append(b, '}', '\n')
+}
+
+func appendHeaders(b []byte, headers []kgo.RecordHeader) []byte {
+	plain := true
+	for _, h := range headers {
+		plain = plain && utf8.Valid(h.Value)
+	}
+	if plain {
+		b = append(b, `,"headers":[`...)
+	} else {
+		b = append(b, `,"headers_base64":[`...)
+	}
+	for i, h := range headers {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = appendString(b, []byte(h.Key))
+		b = append(b, ',')
+		b = appendBytes(b, h.Value, plain)
+	}
+	return append(b, ']')
 }
 
 func appendField(b []byte, name string, v []byte) []byte {
