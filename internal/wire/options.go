@@ -2,7 +2,6 @@ package wire
 
 import (
 	"log/slog"
-	"net/netip"
 	"time"
 
 	"github.com/weirmq/weir/internal/metrics"
@@ -35,12 +34,8 @@ type Options struct {
 	// CloseGrace is how long Close waits for requests in work (5 seconds).
 	CloseGrace time.Duration
 
-	// MaxConns and MaxPerIP bound connections; 0 is no limit. PerIP overrides
-	// MaxPerIP for an address (max.connections, max.connections.per.ip,
-	// max.connections.per.ip.overrides).
-	MaxConns int
-	MaxPerIP int
-	PerIP    map[netip.Addr]int
+	// Limits bound connections from the start on (nil: none; see SetLimits).
+	Limits *Limits
 
 	// SendBuf and RecvBuf set the socket buffers in bytes; 0 and -1 leave them
 	// to the kernel, which then tunes them itself.

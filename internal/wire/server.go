@@ -30,25 +30,37 @@ type Server struct {
 	nextID   atomic.Uint64
 	wg       sync.WaitGroup // connections, sweeper, accept loops
 
-	mu        sync.Mutex
-	closed    bool
-	listeners map[net.Listener]struct{}
-	conns     map[*Conn]struct{}
-	perIP     map[netip.Addr]int
+	pace *pace // of all listeners together
+
+	mu          sync.Mutex
+	closed      bool
+	listeners   map[net.Listener]struct{}
+	conns       map[*Conn]struct{}
+	perIP       map[netip.Addr]int
+	perListener map[string]int
+	limits      Limits
+	paces       map[string]*pace // by listener
 }
 
 // NewServer returns a Server that serves nothing yet. Close it in any case: its
 // sweeper already runs. The table must not change any more.
 func NewServer(h Handler, table *Table, opts Options) *Server {
 	s := &Server{
-		handler:   h,
-		table:     table,
-		opts:      opts.withDefaults(),
-		stop:      make(chan struct{}),
-		listeners: make(map[net.Listener]struct{}),
-		conns:     make(map[*Conn]struct{}),
-		perIP:     make(map[netip.Addr]int),
+		handler:     h,
+		table:       table,
+		opts:        opts.withDefaults(),
+		stop:        make(chan struct{}),
+		listeners:   make(map[net.Listener]struct{}),
+		conns:       make(map[*Conn]struct{}),
+		perIP:       make(map[netip.Addr]int),
+		perListener: make(map[string]int),
+		limits:      Unlimited(),
+		paces:       make(map[string]*pace),
 	}
+	if opts.Limits != nil {
+		s.limits = *opts.Limits
+	}
+	s.pace = newPace(s.limits.Rate)
 	s.budget = &budget{max: s.opts.InflightBytes}
 	s.pool = &bufferPool{budget: s.budget, maxIdle: 64 << 20}
 	table.Each(func(key, lo, hi int16) {
@@ -74,6 +86,7 @@ func (s *Server) Serve(l net.Listener, name string) error {
 	s.wg.Add(1)
 	s.mu.Unlock()
 	meter := s.opts.Metrics.Listener(name)
+	own := s.paceOf(name)
 	defer func() {
 		s.mu.Lock()
 		delete(s.listeners, l)
@@ -87,6 +100,10 @@ func (s *Server) Serve(l net.Listener, name string) error {
 		nc, err := l.Accept()
 		if err == nil {
 			backoff = 0
+			if !s.await(own, s.pace) {
+				_ = nc.Close()
+				return nil
+			}
 			s.admit(nc, name, meter)
 			continue
 		}
@@ -109,7 +126,7 @@ func (s *Server) Serve(l net.Listener, name string) error {
 }
 
 // ServeConn runs one connection that came from elsewhere than a listener of
-// Serve, under the same limits. It does not block.
+// Serve, under the same limits, those of the rate excepted. It does not block.
 func (s *Server) ServeConn(nc net.Conn, name string) {
 	s.admit(nc, name, s.opts.Metrics.Listener(name))
 }
@@ -119,22 +136,10 @@ func (s *Server) admit(nc net.Conn, name string, meter *metrics.Listener) {
 	c := newConn(s, nc, name, ip)
 	c.meter = meter
 	s.mu.Lock()
-	reason := ""
-	limit := s.opts.MaxPerIP
-	if n, ok := s.opts.PerIP[ip]; ok {
-		limit = n
-	} else if limit <= 0 {
-		limit = 1 << 31
-	}
-	switch {
-	case s.closed:
-		reason = "shutdown"
-	case s.opts.MaxConns > 0 && len(s.conns) >= s.opts.MaxConns:
-		reason = "max.connections"
-	case ip.IsValid() && s.perIP[ip] >= limit:
-		reason = "max.connections.per.ip"
-	default:
+	reason := s.refuseLocked(ip, name)
+	if reason == "" {
 		s.conns[c] = struct{}{}
+		s.perListener[name]++
 		if ip.IsValid() {
 			s.perIP[ip]++
 		}
@@ -156,6 +161,7 @@ func (s *Server) admit(nc net.Conn, name string, meter *metrics.Listener) {
 		c.run()
 		s.mu.Lock()
 		delete(s.conns, c)
+		s.perListener[name]--
 		if ip.IsValid() {
 			if s.perIP[ip]--; s.perIP[ip] == 0 {
 				delete(s.perIP, ip)
