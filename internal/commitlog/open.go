@@ -30,6 +30,7 @@ func Open(cfg Config) (*Log, error) {
 		l.log = slog.New(slog.DiscardHandler)
 	}
 	l.futureTs = kafka.NoOffset
+	l.cleaner.cleaned = cfg.Cleaned
 	l.dir.Store(&cfg.Dir)
 	l.opts.Store(&o)
 	op := opening{Log: l, cfg: &cfg}

@@ -91,6 +91,8 @@ type Config struct {
 	RecoveryPoint kafka.Offset
 	// LogStart as last saved (log-start-offset-checkpoint); 0: none.
 	LogStart kafka.Offset
+	// Cleaned: compaction has been up to here (cleaner-offset-checkpoint); 0: nowhere.
+	Cleaned kafka.Offset
 	// Clean: the last owner closed every log of the directory in order
 	// (.kafka_cleanshutdown), so the files are as they should be.
 	Clean bool

@@ -250,6 +250,12 @@ func (ps *producers) expire(nowMs, expirationMs int64) {
 	}
 }
 
+// ExpireProducers forgets producers that were silent for long. It may run beside
+// the writer.
+func (l *Log) ExpireProducers(now time.Time) {
+	l.producers.expire(now.UnixMilli(), l.options().ProducerExpirationMs)
+}
+
 // Producers lists the producers that are known, by id.
 func (l *Log) Producers(now time.Time) []ProducerState {
 	l.producers.expire(now.UnixMilli(), l.options().ProducerExpirationMs)

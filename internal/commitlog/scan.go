@@ -14,7 +14,11 @@ import (
 const (
 	scanBytes = 256 << 10 // buffer of a walk over whole batches
 	hopBytes  = 4 << 10   // buffer of a walk over headers
-	crcAt     = 21        // the CRC covers a batch from here on
+
+	// Where in a batch: the CRC, the bytes it covers, the largest timestamp.
+	sumAt     = 17
+	crcAt     = 21
+	maxTimeAt = 35
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)

@@ -65,6 +65,7 @@ func (l *Log) TruncateTo(off kafka.Offset) error {
 		return l.fail(err)
 	}
 	l.recount()
+	l.uncleanFrom(end)
 	l.epochs.truncateEnd(end)
 	if err := l.restoreProducers(time.Time{}.UnixMilli()); err != nil {
 		return l.fail(err)
@@ -160,6 +161,7 @@ func (l *Log) TruncateFullyAt(off kafka.Offset) error {
 	l.start.Store(int64(off))
 	l.flushed.Store(min(l.flushed.Load(), int64(off)))
 	l.recount()
+	l.uncleanFrom(off)
 	l.epochs.set(nil, true)
 	l.producers.reset()
 	return nil
