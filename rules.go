@@ -10,12 +10,22 @@ import (
 // configRules lets the controller check configs without knowing the keys.
 type configRules struct{ s *Server }
 
+var _ metadata.ConfigSetRules = configRules{}
+
 func (configRules) ValidateConfig(kind metadata.ConfigKind, name, key string, value *string) error {
 	switch kind {
 	case metadata.TopicConfig:
 		return config.ValidateTopic(key, value)
 	case metadata.BrokerConfig:
 		return config.ValidateBrokerDynamic(key, value, name != "")
+	}
+	return nil
+}
+
+// ValidateConfigSet checks a topic's values against each other.
+func (r configRules) ValidateConfigSet(kind metadata.ConfigKind, _ string, values map[string]string) error {
+	if kind == metadata.TopicConfig {
+		return config.ValidateTopicAll(r.s.view.Load(), values)
 	}
 	return nil
 }

@@ -9,9 +9,9 @@ import (
 	mrand "math/rand/v2"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,6 +69,9 @@ type Server struct {
 	addrs    []Address
 	warnings []config.Warning
 	tempDir  string
+
+	following bool       // the first image was taken; the quorum's goroutine only
+	limiting  sync.Mutex // no older limits on connections come after newer ones
 
 	wg      sync.WaitGroup
 	once    sync.Once
@@ -196,6 +199,9 @@ func (s *Server) listen() (bound []net.Listener, advertised []metadata.Listener,
 			return nil, nil, listenError(w, err)
 		}
 		bound = append(bound, l)
+		if err := setBacklog(l, s.static.Int("socket.listen.backlog.size")); err != nil {
+			s.log.Warn("the listener keeps the system's backlog", "key", "socket.listen.backlog.size", "listener", w.Name, "err", err)
+		}
 		port := int32(l.Addr().(*net.TCPAddr).Port)
 		host := w.Host
 		if host == "" || w.Wildcard() {
@@ -235,15 +241,16 @@ func (s *Server) open(ctx context.Context, advertised []metadata.Listener) error
 	reg := prometheus.NewRegistry()
 	set := metrics.New(reg)
 
-	ms := func(key string) time.Duration { return time.Duration(c.Long(key)) * time.Millisecond }
+	ms := func(key string) time.Duration { return millis(c.Long(key)) }
 	parts, err := partition.OpenManager(partition.Options{
 		FS: fs, Dirs: c.LogDirs(), Self: self, Log: s.log, Settings: s.settings, Metrics: set,
 		Shards:               map[string]partition.ShardFactory{broker.OffsetsTopic: s.groupShard},
 		RecoveryWorkers:      c.Int("num.recovery.threads.per.data.dir"),
-		CheckpointEvery:      ms("log.flush.offset.checkpoint.interval.ms"),
-		StartCheckpointEvery: ms("log.flush.start.offset.checkpoint.interval.ms"),
+		CheckpointEvery:      notZero(ms("log.flush.offset.checkpoint.interval.ms"), never),
+		StartCheckpointEvery: notZero(ms("log.flush.start.offset.checkpoint.interval.ms"), never),
 		RetentionEvery:       ms("log.retention.check.interval.ms"),
-		InitialDelay:         ms("log.initial.task.delay.ms"),
+		ExpireEvery:          ms("producer.id.expiration.check.interval.ms"),
+		InitialDelay:         notZero(ms("log.initial.task.delay.ms"), 1),
 	})
 	if err != nil {
 		return err
@@ -296,19 +303,21 @@ func (s *Server) open(ctx context.Context, advertised []metadata.Listener) error
 		},
 	})
 	set.Attach(s.broker.Sources())
-	q.Watch(s.follow)
 	s.wire = wire.NewServer(s.broker, s.broker.Table(), s.wireOptions(set))
+	q.Watch(s.follow)
 	return s.prepareHTTP(reg)
 }
 
 // follow takes each change of the metadata into force. It runs on the quorum's
 // goroutine; when it returns, the change's own request is answered.
 func (s *Server) follow(img *metadata.Image, d *metadata.Delta) {
-	for _, k := range d.ConfigsChanged {
-		if k.Kind == metadata.BrokerConfig {
-			s.view.Store(s.static.With(img.Config(metadata.BrokerConfig, ""), img.Config(metadata.BrokerConfig, strconv.Itoa(int(s.static.NodeID())))))
-			break
-		}
+	first := !s.following
+	s.following = true
+	if first || slices.ContainsFunc(d.ConfigsChanged, func(k metadata.ConfigKey) bool { return k.Kind == metadata.BrokerConfig }) {
+		view := s.static.With(img.Config(metadata.BrokerConfig, ""), img.Config(metadata.BrokerConfig, strconv.Itoa(int(s.static.NodeID()))))
+		s.view.Store(view)
+		s.parts.SetRecoveryWorkers(view.Int("num.recovery.threads.per.data.dir"))
+		s.limitConnections(view)
 	}
 	s.parts.Apply(img, d)
 	for _, t := range d.Deleted {
@@ -352,10 +361,8 @@ func (s *Server) wireOptions(set *metrics.Set) wire.Options {
 	c := s.static
 	o := wire.Options{
 		MaxRequestBytes: c.Int("socket.request.max.bytes"),
-		IdleTimeout:     time.Duration(c.Long("connections.max.idle.ms")) * time.Millisecond,
-		MaxConns:        unlimited(c.Int("max.connections")),
-		MaxPerIP:        unlimited(c.Int("max.connections.per.ip")),
-		PerIP:           make(map[netip.Addr]int),
+		QueueMax:        c.Int("queued.max.requests"),
+		IdleTimeout:     notZero(millis(c.Long("connections.max.idle.ms")), time.Millisecond),
 		SendBuf:         c.Int("socket.send.buffer.bytes"),
 		RecvBuf:         c.Int("socket.receive.buffer.bytes"),
 		Log:             s.log,
@@ -364,28 +371,7 @@ func (s *Server) wireOptions(set *metrics.Set) wire.Options {
 	if n := c.Long("queued.max.request.bytes"); n > 0 {
 		o.InflightBytes = n
 	}
-	for _, kv := range strings.Split(c.Str("max.connections.per.ip.overrides"), ",") {
-		host, n, ok := strings.Cut(strings.TrimSpace(kv), ":")
-		limit, err := strconv.Atoi(n)
-		if !ok || err != nil {
-			continue
-		}
-		if addrs, err := net.LookupHost(host); err == nil {
-			for _, a := range addrs {
-				if ip, err := netip.ParseAddr(a); err == nil {
-					o.PerIP[ip.Unmap()] = limit
-				}
-			}
-		}
-	}
 	return o
-}
-
-func unlimited(n int) int {
-	if n == 1<<31-1 {
-		return 0
-	}
-	return n
 }
 
 func (s *Server) prepareHTTP(reg *prometheus.Registry) error {

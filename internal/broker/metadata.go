@@ -95,10 +95,14 @@ func (b *Broker) newTopic(name string) kmsg.CreateTopicsRequestTopic {
 	c := b.o.Config().Static()
 	t.NumPartitions = int32(c.Int("offsets.topic.num.partitions"))
 	t.ReplicationFactor = int16(min(c.Int("offsets.topic.replication.factor"), len(b.o.Quorum.Image().Brokers())))
+	size, n := "segment.bytes", c.Int("offsets.topic.segment.bytes")
+	if n < 1<<20 {
+		size = "internal.segment.bytes" // the broker's key may be smaller than a topic's
+	}
 	for k, v := range map[string]string{
 		"cleanup.policy":   "compact",
 		"compression.type": "producer",
-		"segment.bytes":    strconv.Itoa(c.Int("offsets.topic.segment.bytes")),
+		size:               strconv.Itoa(n),
 	} {
 		kv := kmsg.NewCreateTopicsRequestTopicConfig()
 		kv.Name, kv.Value = k, ptr(v)

@@ -26,11 +26,15 @@ func (s *Static) advice() (warnings []Warning) {
 	weaker("log.roll.ms", "log.roll.hours")
 	weaker("log.roll.jitter.ms", "log.roll.jitter.hours")
 	weaker("log.dirs", "log.dir")
-	if s.IsSet("log.flush.interval.ms") && s.Long("log.flush.scheduler.interval.ms") == math.MaxInt64 {
-		say("log.flush.interval.ms", "log.flush.interval.ms does nothing while log.flush.scheduler.interval.ms is not set: logs are only looked at that often.")
+	if ms := s.Long("log.flush.interval.ms"); s.IsSet("log.flush.interval.ms") && ms < math.MaxInt64 {
+		kafka := ""
+		if s.Long("log.flush.scheduler.interval.ms") == math.MaxInt64 {
+			kafka = " Kafka would not, without log.flush.scheduler.interval.ms."
+		}
+		say("log.flush.interval.ms", "log.flush.interval.ms=%d syncs every partition that is written to that often, in the background.%s", ms, kafka)
 	}
 	if n := s.Long("log.flush.interval.messages"); n < math.MaxInt64 {
-		say("log.flush.interval.messages", "log.flush.interval.messages=%d makes appending wait for the disk every %d records of a partition; several replicas are the usual way to be safe.", n, n)
+		say("log.flush.interval.messages", "log.flush.interval.messages=%d makes appending wait for the disk every %d records of a partition; leave it out for throughput.", n, n)
 	}
 	if c := s.Str("compression.type"); c != "producer" {
 		say("compression.type", "compression.type=%s makes the broker unpack and pack again every batch that came with another codec; producer stores what was sent.", c)

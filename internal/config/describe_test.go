@@ -50,6 +50,7 @@ var describeDiffers = map[string]string{
 	"weir.http.listener":             "Weir's own",
 	"socket.receive.buffer.bytes":    "own default",
 	"socket.send.buffer.bytes":       "own default",
+	"socket.listen.backlog.size":     "own default",
 	// Once log.retention.ms is set while running, Kafka shows the weaker keys with
 	// their defaults beside a synonym that says otherwise. Weir goes on showing
 	// what the file says.

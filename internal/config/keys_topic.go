@@ -11,7 +11,7 @@ var topicSpecs = []spec{
 	{"errors.deadletterqueue.group.enable", Bool, "false", "", Medium, OnTopic, "", needsShare, "Whether share groups may use this topic for records they gave up."},
 	{"file.delete.delay.ms", Long, "60000", "[0,...]", Medium, OnTopic, "ms", live, "Wait between taking a segment out of the log and removing its files."},
 	{"flush.messages", Long, "9223372036854775807", "[1,...]", Medium, OnTopic, "", live, "Records after which a partition is synced to disk while they are appended."},
-	{"flush.ms", Long, "9223372036854775807", "[0,...]", Medium, OnTopic, "ms", live, "Longest a record stays unsynced; looked at every log.flush.scheduler.interval.ms of the broker."},
+	{"flush.ms", Long, "9223372036854775807", "[0,...]", Medium, OnTopic, "ms", live, "Longest a record stays unsynced."},
 	{"follower.replication.throttled.replicas", List, "", "[partitionId]:[brokerId],[partitionId]:[brokerId],...", Medium, OnTopic, "", needsCluster, "Replicas whose fetching is held back, partition:broker separated by commas, or *."},
 	{"index.interval.bytes", Int, "4096", "[0,...]", Medium, OnTopic, "bytes", live, "Bytes of records between two entries of the offset index."},
 	{"internal.segment.bytes", Int, null, "", Medium, OnTopic, "bytes", live, "Segment size without a lower bound, for tests."},

@@ -10,6 +10,12 @@ import (
 // checks are the rules of single values that a range cannot say. They return why
 // a value is refused, or "".
 var checks = map[string]func(v value) string{
+	"internal.segment.bytes": func(v value) string {
+		if v.n < 1 {
+			return "must be at least 1"
+		}
+		return ""
+	},
 	"log.retention.ms":                        unlimitedOrPositive,
 	"log.retention.minutes":                   unlimitedOrPositive,
 	"log.retention.hours":                     unlimitedOrPositive,

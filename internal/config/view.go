@@ -98,3 +98,15 @@ func (v *View) ForListener(listener, key string) string {
 	}
 	return v.values[mustKey(key).index].raw
 }
+
+// OfListener is the number that listener.name.<name>.<key> sets; ok is false when
+// nothing does.
+func (v *View) OfListener(listener, key string) (n int64, ok bool) {
+	name := "listener.name." + strings.ToLower(listener) + "." + key
+	for _, layer := range []map[string]value{v.broker, v.cluster, v.static.others} {
+		if val, ok := layer[name]; ok {
+			return val.n, true
+		}
+	}
+	return 0, false
+}

@@ -66,7 +66,7 @@ func (m *Manager) openAll(img *metadata.Image) {
 		}
 		return true
 	})
-	each(jobs, m.o.RecoveryWorkers*len(m.dirs), func(j job) {
+	each(jobs, m.atOnce(), func(j job) {
 		p := m.open(img, j.t, j.n, j.settings, found)
 		m.mu.Lock()
 		m.parts[partKey{j.t.ID, j.n}] = p

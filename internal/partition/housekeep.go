@@ -8,13 +8,16 @@ import (
 // sweepEvery is how often files past their delete delay are looked for.
 const sweepEvery = 5 * time.Second
 
-// housekeep is the Manager's one loop: retention, checkpoints and file deletion.
+// housekeep is the Manager's one loop: retention, forgotten producers, checkpoints
+// and file deletion.
 func (m *Manager) housekeep() {
-	retention := time.NewTimer(min(m.o.InitialDelay, m.o.RetentionEvery))
+	retention := time.NewTimer(m.o.InitialDelay)
+	expire := time.NewTimer(m.o.InitialDelay)
 	check := time.NewTicker(m.o.CheckpointEvery)
 	starts := time.NewTicker(m.o.StartCheckpointEvery)
 	sweep := time.NewTicker(sweepEvery)
 	defer retention.Stop()
+	defer expire.Stop()
 	defer check.Stop()
 	defer starts.Stop()
 	defer sweep.Stop()
@@ -25,12 +28,24 @@ func (m *Manager) housekeep() {
 		case now := <-retention.C:
 			m.retain(now)
 			retention.Reset(m.o.RetentionEvery)
+		case now := <-expire.C:
+			m.expireProducers(now)
+			expire.Reset(m.o.ExpireEvery)
 		case <-check.C:
 			m.checkpoint(false)
 		case <-starts.C:
 			m.checkpoint(true)
 		case now := <-sweep.C:
 			m.sweep(now)
+		}
+	}
+}
+
+// expireProducers forgets idempotent producers that were silent for long.
+func (m *Manager) expireProducers(now time.Time) {
+	for _, p := range m.All() {
+		if p.Failed() == nil && p.log != nil {
+			p.log.ExpireProducers(now)
 		}
 	}
 }

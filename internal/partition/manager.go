@@ -37,7 +37,8 @@ type Options struct {
 	CheckpointEvery      time.Duration // log.flush.offset.checkpoint.interval.ms; 60 s
 	StartCheckpointEvery time.Duration // log.flush.start.offset.checkpoint.interval.ms; 60 s
 	RetentionEvery       time.Duration // log.retention.check.interval.ms; 5 min
-	InitialDelay         time.Duration // log.initial.task.delay.ms; 30 s
+	ExpireEvery          time.Duration // producer.id.expiration.check.interval.ms; 10 min
+	InitialDelay         time.Duration // log.initial.task.delay.ms: before the first of these; 30 s
 }
 
 type partKey struct {
@@ -53,9 +54,10 @@ type Manager struct {
 	mu    sync.RWMutex
 	parts map[partKey]*Partition
 
-	image atomic.Pointer[metadata.Image]
-	stop  chan struct{}
-	wg    sync.WaitGroup
+	image   atomic.Pointer[metadata.Image]
+	workers atomic.Int32 // Options.RecoveryWorkers, or what SetRecoveryWorkers said since
+	stop    chan struct{}
+	wg      sync.WaitGroup
 
 	goneMu sync.Mutex
 	gone   []leaving // deleted partitions whose files go after the delete delay
@@ -71,12 +73,14 @@ func OpenManager(o Options) (*Manager, error) {
 	for _, d := range []struct {
 		v   *time.Duration
 		def time.Duration
-	}{{&o.CheckpointEvery, time.Minute}, {&o.StartCheckpointEvery, time.Minute}, {&o.RetentionEvery, 5 * time.Minute}, {&o.InitialDelay, 30 * time.Second}} {
+	}{{&o.CheckpointEvery, time.Minute}, {&o.StartCheckpointEvery, time.Minute}, {&o.RetentionEvery, 5 * time.Minute},
+		{&o.ExpireEvery, 10 * time.Minute}, {&o.InitialDelay, 30 * time.Second}} {
 		if *d.v <= 0 {
 			*d.v = d.def
 		}
 	}
 	m := &Manager{o: o, parts: make(map[partKey]*Partition), stop: make(chan struct{})}
+	m.workers.Store(int32(o.RecoveryWorkers))
 	var errs []error
 	for _, path := range o.Dirs {
 		d, err := openDir(o.FS, path, o.Log)
@@ -105,6 +109,12 @@ func (m *Manager) Unclean() bool {
 	}
 	return false
 }
+
+// SetRecoveryWorkers changes how many partitions of each log dir are opened or
+// closed at once.
+func (m *Manager) SetRecoveryWorkers(n int) { m.workers.Store(int32(max(n, 1))) }
+
+func (m *Manager) atOnce() int { return int(m.workers.Load()) * len(m.dirs) }
 
 // Start begins retention, checkpoints and flushes by time.
 func (m *Manager) Start() { m.wg.Go(m.housekeep) }
@@ -312,7 +322,7 @@ func (m *Manager) Close() error {
 	var mu sync.Mutex
 	var errs []error
 	failed := make(map[*logDir]bool)
-	each(all, m.o.RecoveryWorkers*len(m.dirs), func(p *Partition) {
+	each(all, m.atOnce(), func(p *Partition) {
 		if err := p.close(); err != nil {
 			mu.Lock()
 			errs = append(errs, fmt.Errorf("%s: %w", p.TP, err))
