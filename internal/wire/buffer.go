@@ -21,6 +21,7 @@ type buffer struct {
 	refs    atomic.Int32
 	pool    *bufferPool
 	charged int64 // bytes of the budget returned with the buffer
+	over    bool  // it overdraws the budget
 }
 
 func (b *buffer) retain() { b.refs.Add(1) }
@@ -89,6 +90,10 @@ func (p *bufferPool) put(b *buffer) {
 	if b.charged > 0 {
 		p.budget.release(b.charged)
 		b.charged = 0
+	}
+	if b.over {
+		p.budget.endOver()
+		b.over = false
 	}
 	p.mu.Lock()
 	if p.idle+int64(len(b.b)) <= p.maxIdle {

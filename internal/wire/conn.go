@@ -131,12 +131,15 @@ func (c *Conn) Get(key any) any {
 
 func (c *Conn) addr() string { return addrString(c.nc.RemoteAddr()) }
 
-// kill ends the connection at once, from any goroutine.
-func (c *Conn) kill() {
+// kill ends the connection at once, from any goroutine; false when it had
+// ended before.
+func (c *Conn) kill() (first bool) {
 	c.once.Do(func() {
+		first = true
 		close(c.done)
 		_ = c.nc.Close()
 	})
+	return first
 }
 
 // run is the read goroutine.

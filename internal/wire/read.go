@@ -203,7 +203,7 @@ func (c *Conn) makeRoom(have, want int) {
 // of its own. The buffer doubles as bytes arrive; only a connection that has
 // completed such frames before gets one ahead of them.
 func (c *Conn) readLarge(size int) (*buffer, error) {
-	buf, err := c.frameBuffer(min(size, max(min(c.largest, aheadMax), inMax)))
+	buf, err := c.frameBuffer(min(size, max(min(c.largest, aheadMax), inMax)), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -215,14 +215,9 @@ func (c *Conn) readLarge(size int) (*buffer, error) {
 	}
 	for n < size {
 		if n == len(buf.b) {
-			next, err := c.frameBuffer(min(size, 2*n))
-			if err != nil {
-				buf.release()
+			if buf, err = c.frameBuffer(min(size, 2*n), buf); err != nil {
 				return nil, err
 			}
-			copy(next.b, buf.b)
-			buf.release()
-			buf = next
 		}
 		m, err := c.read(buf.b[n:min(size, len(buf.b))], 4+n, 4+size)
 		if err != nil {
@@ -236,26 +231,45 @@ func (c *Conn) readLarge(size int) (*buffer, error) {
 	return buf, nil
 }
 
-// frameBuffer takes frame memory from the budget, waiting for it. The sweeper
-// sees an unfinished frame meanwhile: that is what ends a standstill in which
-// half frames hold the whole budget.
-func (c *Conn) frameBuffer(n int) (*buffer, error) {
-	bytes := int64(classSize(classOf(n)))
-	if !c.srv.budget.tryAcquire(bytes) {
+// frameBuffer takes frame memory from the budget, waiting for it, and moves what
+// old holds (nil: nothing) into it. On error old is released. A frame larger
+// than the whole budget takes the whole.
+func (c *Conn) frameBuffer(n int, old *buffer) (*buffer, error) {
+	charge := min(int64(classSize(classOf(n))), c.srv.budget.max)
+	delta, over := charge, false
+	if old != nil {
+		delta -= old.charged
+		over = old.over
+	}
+	if over {
+		c.srv.budget.force(delta)
+	} else if !c.srv.budget.tryAcquire(delta) {
+		err := error(nil)
 		if c.queued.Load() == 0 {
-			if err := c.flush(false); err != nil {
-				return nil, err
+			err = c.flush(false)
+		}
+		if err == nil {
+			// busy: it is not the client that lets us wait.
+			ok := false
+			if over, ok = c.srv.budget.acquire(delta, c.done); !ok {
+				err = io.ErrClosedPipe
 			}
 		}
-		c.partial.Store(c.frames + 1)
-		got, ok := c.srv.budget.acquire(bytes, c.done)
-		c.partial.Store(0)
-		if !ok {
-			return nil, io.ErrClosedPipe
+		if err != nil {
+			if old != nil {
+				old.release()
+			}
+			return nil, err
 		}
-		bytes = got
 	}
-	return c.srv.pool.get(n, bytes), nil
+	buf := c.srv.pool.get(n, charge)
+	buf.over = over
+	if old != nil {
+		copy(buf.b, old.b)
+		old.charged, old.over = 0, false
+		old.release()
+	}
+	return buf, nil
 }
 
 // serve handles one frame, which lies in buf. stop ends the connection: in

@@ -15,6 +15,7 @@ func (s *Server) sweepLoop() {
 	tick := time.NewTicker(min(max(shortest/8, 10*time.Millisecond), time.Second))
 	defer tick.Stop()
 	lastTrim := time.Now()
+	var conns []*Conn
 	for {
 		var now time.Time
 		select {
@@ -24,9 +25,15 @@ func (s *Server) sweepLoop() {
 		}
 		s.mu.Lock()
 		for c := range s.conns {
-			c.sweep(now)
+			conns = append(conns, c)
 		}
 		s.mu.Unlock()
+		for _, c := range conns {
+			c.sweep(now)
+		}
+		clear(conns)
+		conns = conns[:0]
+		s.budget.relax()
 		if now.Sub(lastTrim) >= 30*time.Second {
 			lastTrim = now
 			s.pool.trim()
@@ -45,30 +52,34 @@ type watch struct {
 	writeFrom  time.Time
 }
 
+// sweep closes the connection if its time is up.
 func (c *Conn) sweep(now time.Time) {
 	w, o := &c.watch, &c.srv.opts
 	if a := c.activity.Load(); a != w.activity || w.idleFrom.IsZero() || c.busy.Load() || c.queued.Load() > 0 {
 		w.activity, w.idleFrom = a, now
 	} else if now.Sub(w.idleFrom) >= o.IdleTimeout {
-		c.meter.Killed("idle")
-		c.kill()
+		if c.kill() {
+			c.meter.Killed("idle")
+		}
 		return
 	}
 	if f, n := c.partial.Load(), c.arrived.Load(); f == 0 || f != w.frame || n-w.frameBytes >= stallBytes {
 		w.frame, w.frameBytes, w.frameFrom = f, n, now
 	} else if now.Sub(w.frameFrom) >= o.StallTimeout {
-		c.meter.Killed("stalled")
-		c.srv.warn("connection closed: a request began and did not go on", "listener", c.listener, "addr", c.addr(),
-			"bytes_waited_for", c.awaited.Load(), "timeout", o.StallTimeout)
-		c.kill()
+		c.close("stalled", "a request began and did not go on", o.StallTimeout)
 		return
 	}
 	if n := c.writes.Load(); n%2 == 0 || n != w.write {
 		w.write, w.writeFrom = n, now
 	} else if now.Sub(w.writeFrom) >= o.WriteTimeout {
-		c.meter.Killed("unread")
-		c.srv.warn("connection closed: the client does not read its response", "listener", c.listener, "addr", c.addr(),
-			"timeout", o.WriteTimeout)
-		c.kill()
+		c.close("unread", "the client does not read its response", o.WriteTimeout)
+	}
+}
+
+func (c *Conn) close(kind, text string, timeout time.Duration) {
+	if c.kill() {
+		c.meter.Killed(kind)
+		c.srv.warn("connection closed: "+text, "listener", c.listener, "addr", c.addr(), "timeout", timeout,
+			"bytes_awaited", c.awaited.Load())
 	}
 }

@@ -1,0 +1,7 @@
+//go:build unix
+
+package wire
+
+import "syscall"
+
+var errNoDescriptors = syscall.EMFILE
