@@ -31,6 +31,7 @@ type logDir struct {
 	lock io.Closer
 
 	clean    bool // the last life ended in order
+	used     bool // there was a last life
 	recovery map[kafka.TopicPartition]kafka.Offset
 	starts   map[kafka.TopicPartition]kafka.Offset
 
@@ -70,6 +71,9 @@ func openDir(fs disk.FS, path string, log *slog.Logger) (*logDir, error) {
 	d.lock = lock
 	if _, err := fs.Stat(filepath.Join(path, cleanMarker)); err == nil {
 		d.clean = true
+	}
+	if _, err := fs.Stat(filepath.Join(path, metaProperties)); err == nil {
+		d.used = true
 	}
 	d.recovery = d.readCheckpoint(recoveryCheckpoint)
 	d.starts = d.readCheckpoint(startCheckpoint)

@@ -103,7 +103,7 @@ func OpenManager(o Options) (*Manager, error) {
 // held something.
 func (m *Manager) Unclean() bool {
 	for _, d := range m.dirs {
-		if !d.clean && d.recovery != nil {
+		if !d.clean && d.used {
 			return true
 		}
 	}
