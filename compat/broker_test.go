@@ -247,6 +247,11 @@ func (b *broker) startWeir(t testing.TB) {
 	cmd := exec.Command(weirBinary(t), args...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.Dir = b.dir
+	for _, kv := range os.Environ() { // Weir reads settings from there; these are the suite's
+		if !strings.HasPrefix(kv, "KAFKA_") && !strings.HasPrefix(kv, "WEIR_") {
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

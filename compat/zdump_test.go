@@ -33,6 +33,7 @@ var dumpComplaint = regexp.MustCompile(`(?im)^.*(exception|mismatch|corrupt|inva
 
 func TestZDumpLog(t *testing.T) {
 	kafka := filepath.Join(peers(t), "kafka")
+	shortJVM(t)
 	suite.mu.Lock()
 	brokers := slices.Clone(suite.brokers)
 	suite.mu.Unlock()
