@@ -245,6 +245,7 @@ func (s *Server) open(ctx context.Context, advertised []metadata.Listener) error
 	parts, err := partition.OpenManager(partition.Options{
 		FS: fs, Dirs: c.LogDirs(), Self: self, Log: s.log, Settings: s.settings, Metrics: set,
 		Shards:               map[string]partition.ShardFactory{broker.OffsetsTopic: s.groupShard},
+		CleanBackoff:         s.cleanBackoff(),
 		RecoveryWorkers:      c.Int("num.recovery.threads.per.data.dir"),
 		CheckpointEvery:      notZero(ms("log.flush.offset.checkpoint.interval.ms"), never),
 		StartCheckpointEvery: notZero(ms("log.flush.start.offset.checkpoint.interval.ms"), never),
@@ -505,4 +506,14 @@ func (s *Server) groupShard(p *partition.Partition, log *slog.Logger) *partition
 		cfg.InitialRebalanceDelayMs = -1 // none
 	}
 	return partition.StartShard(p, func() groupMachine { return group.NewShard(cfg, newMemberID) }, groupCodec, log)
+}
+
+// cleanBackoff is nil when log.cleaner.enable=false leaves compacted topics as they are.
+func (s *Server) cleanBackoff() func() time.Duration {
+	if !s.static.Bool("log.cleaner.enable") {
+		return nil
+	}
+	return func() time.Duration {
+		return time.Duration(s.view.Load().Long("log.cleaner.backoff.ms")) * time.Millisecond
+	}
 }

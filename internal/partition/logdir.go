@@ -18,6 +18,7 @@ import (
 const (
 	recoveryCheckpoint = "recovery-point-offset-checkpoint"
 	startCheckpoint    = "log-start-offset-checkpoint"
+	cleanerCheckpoint  = "cleaner-offset-checkpoint"
 	hwCheckpoint       = "replication-offset-checkpoint"
 	cleanMarker        = ".kafka_cleanshutdown"
 	metaProperties     = "meta.properties"
@@ -34,6 +35,7 @@ type logDir struct {
 	used     bool // there was a last life
 	recovery map[kafka.TopicPartition]kafka.Offset
 	starts   map[kafka.TopicPartition]kafka.Offset
+	cleaned  map[kafka.TopicPartition]kafka.Offset
 
 	failed atomic.Pointer[fail]
 
@@ -45,7 +47,7 @@ type logDir struct {
 	wg    sync.WaitGroup
 
 	parts   map[kafka.TopicPartition]*Partition // guarded by mu
-	changed atomic.Bool                         // some log start moved since the last checkpoint
+	changed atomic.Bool                         // some log start or cleaned offset moved since the last checkpoint
 	grew    atomic.Bool                         // folders were made since the last sync of the dir
 	writing sync.Mutex                          // one checkpoint at a time
 }
@@ -77,6 +79,7 @@ func openDir(fs disk.FS, path string, log *slog.Logger) (*logDir, error) {
 	}
 	d.recovery = d.readCheckpoint(recoveryCheckpoint)
 	d.starts = d.readCheckpoint(startCheckpoint)
+	d.cleaned = d.readCheckpoint(cleanerCheckpoint)
 	for range flushWorkers {
 		d.wg.Go(d.flushLoop)
 	}
@@ -202,8 +205,9 @@ func (d *logDir) checkpoint() error {
 	recovery := make(map[kafka.TopicPartition]kafka.Offset)
 	starts := make(map[kafka.TopicPartition]kafka.Offset)
 	hws := make(map[kafka.TopicPartition]kafka.Offset)
+	cleaned := make(map[kafka.TopicPartition]kafka.Offset)
 	for _, p := range d.snapshot() {
-		if p.Failed() != nil {
+		if p.Failed() != nil && !p.closed.Load() {
 			// Keep what the last life knew: nothing is known anew.
 			if o, ok := d.recovery[p.TP]; ok {
 				recovery[p.TP] = o
@@ -211,15 +215,22 @@ func (d *logDir) checkpoint() error {
 			if o, ok := d.starts[p.TP]; ok {
 				starts[p.TP] = o
 			}
+			if o, ok := d.cleaned[p.TP]; ok {
+				cleaned[p.TP] = o
+			}
 			continue
 		}
 		recovery[p.TP] = p.log.Flushed()
 		hws[p.TP] = p.HighWatermark()
+		if c := p.log.Cleaned(); c > 0 {
+			cleaned[p.TP] = c
+		}
 		if s := p.log.LogStart(); s > 0 {
 			starts[p.TP] = s
 		}
 	}
-	for name, m := range map[string]map[kafka.TopicPartition]kafka.Offset{recoveryCheckpoint: recovery, startCheckpoint: starts, hwCheckpoint: hws} {
+	for name, m := range map[string]map[kafka.TopicPartition]kafka.Offset{recoveryCheckpoint: recovery, startCheckpoint: starts,
+		cleanerCheckpoint: cleaned, hwCheckpoint: hws} {
 		if err := commitlog.WriteCheckpoint(d.fs, filepath.Join(d.path, name), m); err != nil {
 			return err
 		}

@@ -38,7 +38,10 @@ type Options struct {
 	StartCheckpointEvery time.Duration // log.flush.start.offset.checkpoint.interval.ms; 60 s
 	RetentionEvery       time.Duration // log.retention.check.interval.ms; 5 min
 	ExpireEvery          time.Duration // producer.id.expiration.check.interval.ms; 10 min
-	InitialDelay         time.Duration // log.initial.task.delay.ms: before the first of these; 30 s
+	// CleanBackoff is the compactor's rest (log.cleaner.backoff.ms), asked each
+	// round. Nil: nothing is compacted.
+	CleanBackoff func() time.Duration
+	InitialDelay time.Duration // log.initial.task.delay.ms: before the first of these; 30 s
 }
 
 type partKey struct {
@@ -116,8 +119,13 @@ func (m *Manager) SetRecoveryWorkers(n int) { m.workers.Store(int32(max(n, 1))) 
 
 func (m *Manager) atOnce() int { return int(m.workers.Load()) * len(m.dirs) }
 
-// Start begins retention, checkpoints and flushes by time.
-func (m *Manager) Start() { m.wg.Go(m.housekeep) }
+// Start begins retention, checkpoints and compaction.
+func (m *Manager) Start() {
+	m.wg.Go(m.housekeep)
+	if m.o.CleanBackoff != nil {
+		m.wg.Go(m.cleanLoop)
+	}
+}
 
 // Get gives a partition of a topic by id. Nil: not on this node.
 func (m *Manager) Get(id kafka.TopicID, n int32) *Partition {
@@ -200,7 +208,7 @@ func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings
 	}
 	l, err := commitlog.Open(commitlog.Config{
 		FS: m.o.FS, Dir: filepath.Join(d.path, tp.String()), TP: tp, ID: t.ID, Options: settings.Log, Now: time.Now(),
-		RecoveryPoint: d.recovery[tp], LogStart: d.starts[tp], Clean: d.clean && known, Log: m.o.Log,
+		RecoveryPoint: d.recovery[tp], LogStart: d.starts[tp], Cleaned: d.cleaned[tp], Clean: d.clean && known, Log: m.o.Log,
 	})
 	if err != nil {
 		m.o.Log.Error("partition cannot be opened and stays offline", "partition", tp.String(), "dir", d.path, "err", err)
@@ -352,7 +360,9 @@ func (p *Partition) close() error {
 		_ = p.log.Close(false)
 		return nil
 	}
-	return p.log.Close(true)
+	err := p.log.Close(true)
+	p.closed.Store(err == nil)
+	return err
 }
 
 // each runs fn over all with at most n at once.

@@ -26,6 +26,7 @@ type Partition struct {
 	hw       atomic.Int64
 	epoch    atomic.Int32         // leader epoch
 	failed   atomic.Pointer[fail] // why the partition serves nothing, or nil
+	closed   atomic.Bool          // failed only because it was closed in order
 	waiters  waiters
 	shard    atomic.Pointer[Shard]
 
