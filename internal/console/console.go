@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"strings"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -42,7 +44,23 @@ func Handler(o Options) http.Handler {
 <li><a href="/metrics">metrics</a><li><a href="/health/live">live</a><li><a href="/health/ready">ready</a><li><a href="/debug/pprof/">profiles</a> (from this machine)</ul>
 `)
 	})
-	return mux
+	return hurried(mux)
+}
+
+// pageTimeout is how long a page may take to send. Profiles, which run as long
+// as they are asked to, come from this machine and are exempt.
+const pageTimeout = 30 * time.Second
+
+// hurried cuts off peers that ask and do not read: a few of them would take up
+// all the scrapes that run at one time.
+func hurried(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/debug/") {
+			// Not supported by a test's recorder; a real connection has it.
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(pageTimeout))
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // loopback lets through peers on this machine: a profile tells what is in memory.

@@ -4,9 +4,14 @@ package console
 
 import (
 	"errors"
+	"io"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -49,3 +54,44 @@ func TestPages(t *testing.T) {
 		}
 	}
 }
+
+// A peer that asks for metrics and does not read them is cut off.
+func TestUnreadPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := prometheus.NewRegistry()
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "seen_total"}, []string{"l"})
+		reg.MustRegister(c)
+		for i := range 1000 {
+			c.WithLabelValues(strings.Repeat("x", i)).Inc()
+		}
+		client, server := net.Pipe()
+		srv := &http.Server{Handler: Handler(Options{Gatherer: reg, Ready: func() error { return nil }})}
+		l := &oneConn{conns: make(chan net.Conn, 1)}
+		l.conns <- server
+		go func() { _ = srv.Serve(l) }()
+		start := time.Now()
+		if _, err := io.WriteString(client, "GET /metrics HTTP/1.1\r\nHost: weir\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(pageTimeout + time.Second)
+		_, _ = io.Copy(io.Discard, client) // what is left ends at once
+		if d := time.Since(start); d != pageTimeout+time.Second {
+			t.Errorf("cut off after %v", d)
+		}
+		_ = srv.Close()
+	})
+}
+
+// oneConn is a listener with one connection to give.
+type oneConn struct{ conns chan net.Conn }
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	nc, ok := <-l.conns
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return nc, nil
+}
+
+func (l *oneConn) Close() error   { close(l.conns); return nil }
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{} }
