@@ -64,13 +64,14 @@ func probe(ctx context.Context, addrs []string, conf *tls.Config, timeout time.D
 
 func probeOne(ctx context.Context, addr string, conf *tls.Config, timeout time.Duration) error {
 	d := net.Dialer{}
-	c, err := d.DialContext(ctx, "tcp", addr)
+	raw, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return dialError(addr, err, timeout)
 	}
-	defer c.Close()
-	stop := context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })
+	defer raw.Close()
+	stop := context.AfterFunc(ctx, func() { raw.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
+	c := raw
 	if conf != nil {
 		tc := tls.Client(c, named(conf, addr))
 		if err := tc.HandshakeContext(ctx); err != nil {
@@ -88,7 +89,7 @@ func probeOne(ctx context.Context, addr string, conf *tls.Config, timeout time.D
 		t := time.AfterFunc(min(sniffAfter, timeout/2), func() {
 			what := sniff(sctx, addr)
 			if what != "" {
-				c.SetReadDeadline(time.Unix(1, 0))
+				raw.SetReadDeadline(time.Unix(1, 0))
 			}
 			sniffed <- what
 			close(sniffed)

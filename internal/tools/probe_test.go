@@ -42,7 +42,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 }
 
 func TestProbe(t *testing.T) {
-	const timeout = 400 * time.Millisecond
+	const timeout = time.Second
 	f := func(name, addr string, conf *tls.Config, want string) {
 		t.Helper()
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestProbe(t *testing.T) {
 	f("untrusted", addr(secure), &tls.Config{}, "is not trusted")
 	f("closes", listen(t, func(c net.Conn) {}), nil, "closed the connection before it replied")
 	f("closes with tls", listen(t, func(c net.Conn) {}), insecure, "during the TLS handshake")
-	f("silent", listen(t, func(c net.Conn) { io.Copy(io.Discard, c) }), nil, "did not answer within 400ms")
+	f("silent", listen(t, func(c net.Conn) { io.Copy(io.Discard, c) }), nil, "did not answer within 1s")
 	f("giant", listen(t, func(c net.Conn) {
 		io.CopyN(io.Discard, c, 4)
 		io.WriteString(c, "\x7f\xff\xff\xffWEIR")

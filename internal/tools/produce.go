@@ -111,9 +111,8 @@ some records were acknowledged and some not, or that it was interrupted.`,
 	return c
 }
 
-// emptyNull is what a bare -Z stands for: pflag cannot tell it from -Z= by an
-// empty text alone.
-const emptyNull = "\x00empty"
+// emptyNull is what a bare -Z stands for, in the form that help shows.
+const emptyNull = "(empty)"
 
 type producer struct {
 	*session

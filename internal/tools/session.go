@@ -117,6 +117,7 @@ func (f *connFlags) open(ctx context.Context, in IO, s *settings, bounded bool, 
 		kgo.SeedBrokers(good...),
 		kgo.DialTimeout(min(wait, 10*time.Second)),
 		kgo.RetryTimeout(wait),
+		kgo.RequestTimeoutOverhead(max(100*time.Millisecond, min(wait, 10*time.Second))),
 		kgo.WithHooks(ss.w),
 		kgo.DisableClientMetrics(),
 		kgo.Dialer(dialer(conf, min(wait, 10*time.Second))),
@@ -270,6 +271,10 @@ type watch struct {
 	known map[string]*dials
 }
 
+// forgetAfter is when a failure no longer counts as one of a row: longer than
+// one try and the pause before it take.
+const forgetAfter = 20 * time.Second
+
 type dials struct {
 	node        int32
 	reached     bool // at least once
@@ -302,7 +307,7 @@ func (w *watch) OnBrokerConnect(m kgo.BrokerMetadata, _ time.Duration, _ net.Con
 	if _, ok := errors.AsType[*kerr.Error](err); ok {
 		return // reached, and refused by name: the request's error says it
 	}
-	if d.failed == 0 || (w.timeout > 0 && now.Sub(d.last) > w.timeout) {
+	if d.failed == 0 || now.Sub(d.last) > w.timeout+forgetAfter {
 		d.failed, d.since = 0, now
 	}
 	d.failed++
