@@ -207,7 +207,7 @@ func (d *logDir) checkpoint() error {
 	hws := make(map[kafka.TopicPartition]kafka.Offset)
 	cleaned := make(map[kafka.TopicPartition]kafka.Offset)
 	for _, p := range d.snapshot() {
-		if p.Failed() != nil && !p.closed.Load() {
+		if p.log == nil || p.Failed() != nil && !p.closed.Load() {
 			// Keep what the last life knew: nothing is known anew.
 			if o, ok := d.recovery[p.TP]; ok {
 				recovery[p.TP] = o

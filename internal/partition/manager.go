@@ -201,9 +201,14 @@ func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings
 	}
 	p := &Partition{TP: tp, ID: t.ID, dir: d, Meter: m.o.Metrics.Topic(t.Name)}
 	p.settings.Store(settings)
-	d.add(p)
-	if f := d.failed.Load(); f != nil {
-		p.failed.Store(f)
+	// Others find p through its dir: only once it is whole.
+	defer func() {
+		d.add(p)
+		if f := d.failed.Load(); f != nil {
+			p.failed.CompareAndSwap(nil, f)
+		}
+	}()
+	if d.failed.Load() != nil {
 		return p
 	}
 	l, err := commitlog.Open(commitlog.Config{
