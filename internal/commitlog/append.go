@@ -187,7 +187,12 @@ func (s *segment) overdue(now time.Time, ts int64) (bool, error) {
 	if s.firstTs >= 0 {
 		waited = ts - s.firstTs
 	}
-	return waited > s.l.options().SegmentMs-s.jitterMs, nil
+	o := s.l.options()
+	limit := o.SegmentMs
+	if o.Compact { // a record in the active segment cannot be compacted
+		limit = min(limit, o.MaxCompactionLagMs)
+	}
+	return waited > limit-s.jitterMs, nil
 }
 
 // roll closes the active segment and begins one at base.

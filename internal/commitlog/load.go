@@ -188,16 +188,21 @@ func (l *Log) dropSnapshotsAbove(end kafka.Offset) error {
 }
 
 // restoreProducers rebuilds the producer state as of End: from the newest usable
-// snapshot and the batches after it.
-func (l *Log) restoreProducers(nowMs int64) error {
+// snapshot at or below newest and the batches after it. The aborted transactions of
+// these batches are indexed anew, so after a crash newest is the recovery point: what
+// the index holds above it may be lost, whatever snapshots survived.
+func (l *Log) restoreProducers(nowMs int64, newest kafka.Offset) error {
 	l.producers.reset()
 	segs := l.segments()
 	// Segments that hold deleted records still tell of their producers; a snapshot
 	// of before the first segment misses what was between.
 	end, from := l.End(), segs[0].base
 	expiration := l.options().ProducerExpirationMs
-	for len(l.snapshots) > 0 && l.snapshots[len(l.snapshots)-1] >= from {
-		off := l.snapshots[len(l.snapshots)-1]
+	for i := len(l.snapshots) - 1; i >= 0 && l.snapshots[i] >= from; i-- {
+		off := l.snapshots[i]
+		if off > newest {
+			continue
+		}
 		b, err := l.fs.ReadFile(l.path(off, snapshotExt))
 		var entries []snapshotEntry
 		if err == nil {
@@ -212,7 +217,7 @@ func (l *Log) restoreProducers(nowMs int64) error {
 		if err := l.fs.Remove(l.path(off, snapshotExt)); err != nil && !isNotExist(err) {
 			return err
 		}
-		l.snapshots = l.snapshots[:len(l.snapshots)-1]
+		l.snapshots = slices.Delete(l.snapshots, i, i+1)
 	}
 	for _, s := range segs[findSegment(segs, from):] {
 		if s.next > from || s.size > 0 {

@@ -28,7 +28,7 @@ type Log struct {
 	start atomic.Int64
 	end   atomic.Int64
 	total atomic.Int64  // bytes of all segments
-	gen   atomic.Uint64 // counts truncations: a read that failed across one is tried again
+	gen   atomic.Uint64 // odd during a truncation: a read that failed across one is done again
 
 	// flushed and syncing: whoever holds the token syncs for all who wait for it.
 	flushed    atomic.Int64
@@ -43,6 +43,7 @@ type Log struct {
 
 	epochs    epochs
 	producers producers
+	aborts    atomic.Bool // some transaction index may hold something
 
 	// The writer's own.
 	snapshots []kafka.Offset // that exist, ascending

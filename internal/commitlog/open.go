@@ -100,7 +100,11 @@ func (op *opening) run() error {
 			return err
 		}
 	}
-	return op.restoreProducers(op.cfg.Now.UnixMilli())
+	newest := op.End()
+	if !op.cfg.Clean {
+		newest = op.cfg.RecoveryPoint
+	}
+	return op.restoreProducers(op.cfg.Now.UnixMilli(), newest)
 }
 
 // list reads the folder, or makes it.
@@ -275,6 +279,9 @@ func (op *opening) collect() error {
 			s.ixMissing = !haveIx || !haveTime || ixSize%offsetEntryBytes != 0 || timeSize%timeEntryBytes != 0
 			_, haveTxns := op.sizes[fileName(base, txnExt)]
 			s.txn.loaded = !haveTxns
+			if haveTxns {
+				op.aborts.Store(true)
+			}
 			op.segs = append(op.segs, s)
 		case ext == snapshotExt:
 			op.snapshots = append(op.snapshots, base)

@@ -24,13 +24,25 @@ func (l *Log) Read(from, bound kafka.Offset, maxBytes int, minOne bool) (Slice, 
 	for try := 0; ; try++ {
 		gen := l.gen.Load()
 		sl, err := l.read(from, bound, maxBytes, minOne)
-		if err == nil || try == 3 {
-			return sl, err
-		}
-		if !errors.Is(err, errGone) && gen == l.gen.Load() {
+		if err == nil || try == readTries || !l.moved(gen, err) {
 			return sl, err
 		}
 	}
+}
+
+// readTries bounds how often a read is done again because the log moved under it.
+const readTries = 5
+
+// moved says whether err may come from segments being removed or cut during a read
+// that began at generation gen; it waits for a truncation under way.
+func (l *Log) moved(gen uint64, err error) bool {
+	now := l.gen.Load()
+	if now%2 == 1 { // truncating: its end is the end of the sync token's hold
+		l.syncing <- struct{}{}
+		<-l.syncing
+		return true
+	}
+	return now != gen || errors.Is(err, errGone) || isNotExist(err)
 }
 
 func (l *Log) read(from, bound kafka.Offset, maxBytes int, minOne bool) (Slice, error) {

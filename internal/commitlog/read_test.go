@@ -243,9 +243,6 @@ func TestReadersBesideWriter(t *testing.T) {
 	})
 	reader(func(rng *rand.Rand) error {
 		_, _, err := w.l.OffsetForTime(t0.UnixMilli()+rng.Int64N(3000), w.l.End())
-		if errors.Is(err, errGone) || isNotExist(err) {
-			err = nil
-		}
 		w.l.EndOfEpoch(0)
 		w.l.LastStable(w.l.End())
 		w.l.Aborted(w.l.LogStart(), w.l.End())

@@ -18,6 +18,21 @@ type TimeOffset struct {
 // OffsetForTime finds the first record at or above LogStart and below bound whose
 // timestamp is ts or later; false when there is none.
 func (l *Log) OffsetForTime(ts int64, bound kafka.Offset) (TimeOffset, bool, error) {
+	return l.lookUp(func() (TimeOffset, bool, error) { return l.offsetForTime(ts, bound) })
+}
+
+// lookUp does a look-up again when the log moved under it.
+func (l *Log) lookUp(fn func() (TimeOffset, bool, error)) (TimeOffset, bool, error) {
+	for try := 0; ; try++ {
+		gen := l.gen.Load()
+		r, ok, err := fn()
+		if err == nil || try == readTries || !l.moved(gen, err) {
+			return r, ok, err
+		}
+	}
+}
+
+func (l *Log) offsetForTime(ts int64, bound kafka.Offset) (TimeOffset, bool, error) {
 	start := l.LogStart()
 	segs := l.segments()
 	for _, s := range segs[findSegment(segs, start):] {
@@ -139,7 +154,9 @@ func (s *segment) floorTime(ts int64) (kafka.Offset, error) {
 }
 
 // MaxTimestamp finds the first record with the largest timestamp of the log (KIP-734).
-func (l *Log) MaxTimestamp() (TimeOffset, bool, error) {
+func (l *Log) MaxTimestamp() (TimeOffset, bool, error) { return l.lookUp(l.findMaxTimestamp) }
+
+func (l *Log) findMaxTimestamp() (TimeOffset, bool, error) {
 	var best timeEntry = noTime
 	var in *segment
 	for _, s := range l.segments() {

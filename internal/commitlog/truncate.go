@@ -40,6 +40,7 @@ func (l *Log) TruncateTo(off kafka.Offset) error {
 		pos, end = p.pos, min(off, p.base)
 	}
 	l.gen.Add(1)
+	defer l.gen.Add(1)
 	l.end.Store(int64(end))
 	l.publish(segs[: n+1 : n+1])
 	l.flushed.Store(min(l.flushed.Load(), int64(end)))
@@ -67,7 +68,7 @@ func (l *Log) TruncateTo(off kafka.Offset) error {
 	l.recount()
 	l.uncleanFrom(end)
 	l.epochs.truncateEnd(end)
-	if err := l.restoreProducers(time.Time{}.UnixMilli()); err != nil {
+	if err := l.restoreProducers(time.Time{}.UnixMilli(), end); err != nil {
 		return l.fail(err)
 	}
 	return nil
@@ -138,6 +139,8 @@ func (l *Log) TruncateFullyAt(off kafka.Offset) error {
 	}
 	l.syncing <- struct{}{}
 	defer func() { <-l.syncing }()
+	l.gen.Add(1)
+	defer l.gen.Add(1)
 	old := l.segments()
 	for _, s := range old {
 		s.release(true)
@@ -155,7 +158,6 @@ func (l *Log) TruncateFullyAt(off kafka.Offset) error {
 	if err := l.fs.SyncDir(l.Dir()); err != nil {
 		return l.fail(err)
 	}
-	l.gen.Add(1)
 	l.publish([]*segment{s})
 	l.end.Store(int64(off))
 	l.start.Store(int64(off))

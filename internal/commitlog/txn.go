@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/weirmq/weir/internal/kafka"
 )
@@ -44,7 +46,7 @@ func parseTxns(b []byte) ([]AbortedTxn, error) {
 			First: kafka.Offset(be.Uint64(b[10:])), Last: kafka.Offset(be.Uint64(b[18:])),
 			stable: kafka.Offset(be.Uint64(b[26:])),
 		}
-		if t.Last <= prev || t.First > t.Last || t.First < 0 {
+		if t.Last <= prev || t.First >= t.Last || t.First < 0 { // a marker follows records
 			return nil, errors.New("transaction index is not ascending")
 		}
 		prev = t.Last
@@ -62,10 +64,65 @@ type txnIndex struct {
 func (s *segment) aborted() ([]AbortedTxn, error) {
 	s.txnMu.Lock()
 	defer s.txnMu.Unlock()
-	if err := s.loadTxnsLocked(); err != nil {
-		return nil, err
+	err := s.loadTxnsLocked()
+	var ce *CorruptError
+	if errors.As(err, &ce) {
+		err = s.rebuildTxnsLocked(err)
 	}
-	return s.txn.txns, nil
+	return s.txn.txns, err
+}
+
+// rebuildTxnsLocked makes a damaged index anew from the batches: without it a
+// read_committed reader would be shown aborted records.
+func (s *segment) rebuildTxnsLocked(why error) error {
+	l := s.l
+	segs := l.segments()
+	i := slices.Index(segs, s)
+	if i < 0 {
+		return errGone
+	}
+	var ps producers
+	first := 0
+	for j := i; j > 0; j-- { // what was open when the segment began
+		b, err := l.fs.ReadFile(l.path(segs[j].base, snapshotExt))
+		if err != nil {
+			continue
+		}
+		if entries, err := parseSnapshot(b); err == nil {
+			ps.load(entries, 0, math.MaxInt64)
+			first = j
+			break
+		}
+	}
+	var txns []AbortedTxn
+	for _, t := range segs[first : i+1] {
+		err := l.walk(t, t.base, func(b found) error {
+			if !b.HasProducer() {
+				return nil
+			}
+			txn, aborted, err := ps.update(b.View)
+			if aborted && t == s {
+				txns = append(txns, txn)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	l.log.Warn("index of aborted transactions rebuilt", "partition", l.tp.String(), "segment", int64(s.base), "why", why.Error())
+	var b []byte
+	for _, t := range txns {
+		b = encodeTxn(b, t)
+	}
+	path := l.path(s.base, txnExt)
+	if err := l.replace(path, b); err != nil {
+		return err
+	}
+	l.unsynced.add(path)
+	l.namesDirty.Store(true)
+	s.txn = txnIndex{true, txns}
+	return nil
 }
 
 func (s *segment) loadTxnsLocked() error {
@@ -96,6 +153,7 @@ func (s *segment) addAborted(t AbortedTxn) error {
 	if n := len(s.txn.txns); n > 0 && s.txn.txns[n-1].Last >= t.Last {
 		return nil // replayed
 	}
+	s.l.aborts.Store(true)
 	path := s.l.path(s.base, txnExt)
 	if len(s.txn.txns) == 0 {
 		s.l.namesDirty.Store(true)
@@ -112,12 +170,17 @@ func (s *segment) addAborted(t AbortedTxn) error {
 func (s *segment) cutAborted(off kafka.Offset) error {
 	s.txnMu.Lock()
 	defer s.txnMu.Unlock()
-	damaged := s.loadTxnsLocked() != nil
-	if damaged {
-		s.txn = txnIndex{loaded: true} // what can be replayed will be
+	if err := s.loadTxnsLocked(); err != nil {
+		if off <= s.base { // all of it will be replayed
+			s.txn = txnIndex{loaded: true}
+			return s.l.replace(s.l.path(s.base, txnExt), nil)
+		}
+		if err := s.rebuildTxnsLocked(err); err != nil {
+			return err
+		}
 	}
 	n := len(s.txn.txns)
-	if n == 0 && !damaged {
+	if n == 0 {
 		return nil
 	}
 	for n > 0 && s.txn.txns[n-1].Last >= off {
@@ -145,6 +208,9 @@ func (s *segment) cutAborted(off kafka.Offset) error {
 // Aborted lists the aborted transactions that a read_committed reader of
 // [from, to) has to know, in the order of their markers.
 func (l *Log) Aborted(from, to kafka.Offset) []AbortedTxn {
+	if !l.aborts.Load() {
+		return nil // a topic without transactions, nearly always
+	}
 	segs := l.segments()
 	var out []AbortedTxn
 	for _, s := range segs[findSegment(segs, from):] {
