@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -64,8 +66,9 @@ func (b *Broker) configEntries(img *metadata.Image, in *kmsg.DescribeConfigsRequ
 		}
 		return view.DescribeBroker(), kafka.NoError, ""
 	case kmsg.ConfigResourceTypeBrokerLogger:
-		// One logger: its level is set at the start.
-		return []config.Entry{}, kafka.NoError, ""
+		// One logger, whose level is set at the start.
+		return []config.Entry{{Name: "root", Value: b.logLevel(), Source: int8(kmsg.ConfigSourceDynamicBrokerLoggerConfig),
+			Type: int8(kmsg.ConfigTypeString), ReadOnly: true, Doc: "Level of the broker's log; --log-level sets it at the start."}}, kafka.NoError, ""
 	case kmsg.ConfigResourceTypeClientMetrics, kmsg.ConfigResourceType(metadata.GroupConfig):
 		var out []config.Entry
 		for k, v := range img.Config(metadata.ConfigKind(in.ResourceType), in.ResourceName) {
@@ -74,6 +77,19 @@ func (b *Broker) configEntries(img *metadata.Image, in *kmsg.DescribeConfigsRequ
 		return out, kafka.NoError, ""
 	}
 	return nil, kafka.ErrInvalidRequest, fmt.Sprintf("Unsupported resource type: %d", in.ResourceType)
+}
+
+// logLevel is the log's level in Kafka's words.
+func (b *Broker) logLevel() string {
+	for _, l := range []struct {
+		level slog.Level
+		name  string
+	}{{slog.LevelDebug, "DEBUG"}, {slog.LevelInfo, "INFO"}, {slog.LevelWarn, "WARN"}} {
+		if b.o.Log.Enabled(context.Background(), l.level) {
+			return l.name
+		}
+	}
+	return "ERROR"
 }
 
 func configEntry(req *kmsg.DescribeConfigsRequest, e *config.Entry) kmsg.DescribeConfigsResponseResourceConfig {

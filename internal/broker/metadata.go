@@ -140,7 +140,7 @@ func (b *Broker) metadataResponse(r *wire.Request, req *kmsg.MetadataRequest, im
 		if in.Topic != nil {
 			name = *in.Topic
 		}
-		if in.Topic == nil {
+		if in.Topic == nil || name == "" && in.TopicID != [16]byte{} { // the Java client sends an empty name with an id
 			if t, ok := img.TopicByID(in.TopicID); ok {
 				describe(t)
 			} else {

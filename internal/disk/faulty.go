@@ -161,11 +161,11 @@ func (f *Faulty) ReadFile(path string) ([]byte, error) {
 	return f.fs.ReadFile(path)
 }
 
-func (f *Faulty) WriteAtomic(path string, data []byte) error { return writeAtomic(f, path, data) }
-func (f *Faulty) ReadDir(path string) ([]Entry, error)       { return f.fs.ReadDir(path) }
-func (f *Faulty) Stat(path string) (Info, error)             { return f.fs.Stat(path) }
-func (f *Faulty) Lock(path string) (io.Closer, error)        { return f.fs.Lock(path) }
-func (f *Faulty) Free(path string) (uint64, error)           { return f.fs.Free(path) }
+func (f *Faulty) WriteAtomic(path string, data []byte) error        { return writeAtomic(f, path, data) }
+func (f *Faulty) ReadDir(path string) ([]Entry, error)              { return f.fs.ReadDir(path) }
+func (f *Faulty) Stat(path string) (Info, error)                    { return f.fs.Stat(path) }
+func (f *Faulty) Lock(path string) (io.Closer, error)               { return f.fs.Lock(path) }
+func (f *Faulty) Space(path string) (free, total uint64, err error) { return f.fs.Space(path) }
 
 type faultyFile struct {
 	File

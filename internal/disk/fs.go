@@ -12,7 +12,7 @@ import (
 // lock of a directory.
 var ErrLocked = errors.New("locked by another process")
 
-// ErrUnsupported is what Preallocate and Free answer where the system has no such
+// ErrUnsupported is what Preallocate and Space answer where the system has no such
 // call. Callers go on without.
 var ErrUnsupported = errors.New("not supported here")
 
@@ -49,8 +49,9 @@ type FS interface {
 	// Lock takes the lock file at path for this process and this call; ErrLocked
 	// when someone holds it. Closing gives it back; the file stays.
 	Lock(path string) (io.Closer, error)
-	// Free is the room an ordinary user has left on the volume of path, in bytes.
-	Free(path string) (uint64, error)
+	// Space is the room an ordinary user has left on the volume of path, and the
+	// volume's size, in bytes.
+	Space(path string) (free, total uint64, err error)
 }
 
 // File is an open file. ReadAt and WriteAt may be called from several goroutines.

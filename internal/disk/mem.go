@@ -67,7 +67,7 @@ func newMemDir() *memNode {
 	return &memNode{dir: true, names: map[string]*memNode{}, durable: map[string]*memNode{}}
 }
 
-// SetFree sets what Free answers. It limits nothing: Faulty does.
+// SetFree sets what Space answers as free. It limits nothing: Faulty does.
 func (m *Mem) SetFree(bytes uint64) { m.mu.Lock(); m.free = bytes; m.mu.Unlock() }
 
 // Counts gives the number of writes and of file syncs so far.
@@ -326,10 +326,10 @@ func (m *Mem) Lock(path string) (io.Closer, error) {
 	return &memLock{File: f, m: m, path: path}, nil
 }
 
-func (m *Mem) Free(string) (uint64, error) {
+func (m *Mem) Space(string) (free, total uint64, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.free, nil
+	return m.free, 1 << 40, nil
 }
 
 type memLock struct {

@@ -11,7 +11,7 @@ var OS FS = osFS{}
 type osFS struct{}
 
 func openOS(path string, flag int) (File, error) {
-	f, err := os.OpenFile(path, flag, 0o644)
+	f, err := openFile(path, flag)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (osFS) SyncDir(path string) error { return syncDir(path) }
 
 func (osFS) Lock(path string) (io.Closer, error) { return lockFile(path) }
 
-func (osFS) Free(path string) (uint64, error) { return freeBytes(path) }
+func (osFS) Space(path string) (free, total uint64, err error) { return volumeSpace(path) }
 
 // osFile caches the descriptor: os.File.Fd is not free, and Region users ask for
 // it with every send.

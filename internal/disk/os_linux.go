@@ -8,6 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// openFile is os.OpenFile without the three calls by which that one finds out that a
+// plain file cannot be polled: indexes of old segments are opened for every look-up.
+func openFile(path string, flag int) (*os.File, error) {
+	for {
+		fd, err := unix.Open(path, flag|unix.O_CLOEXEC, 0o644)
+		if err == nil {
+			return os.NewFile(uintptr(fd), path), nil
+		}
+		if err != unix.EINTR {
+			return nil, pathError("open", path, err)
+		}
+	}
+}
+
 func (f *osFile) syncData() error {
 	for {
 		if err := unix.Fdatasync(int(f.fd)); err != unix.EINTR {

@@ -2,4 +2,4 @@
 
 package disk
 
-func freeBytes(string) (uint64, error) { return 0, ErrUnsupported }
+func volumeSpace(string) (free, total uint64, err error) { return 0, 0, ErrUnsupported }

@@ -4,13 +4,14 @@ package disk
 
 import "golang.org/x/sys/unix"
 
-func freeBytes(path string) (uint64, error) {
+func volumeSpace(path string) (free, total uint64, err error) {
 	var st unix.Statfs_t
 	for {
 		err := unix.Statfs(path, &st)
 		if err == unix.EINTR {
 			continue
 		}
-		return uint64(st.Bavail) * uint64(st.Bsize), pathError("statfs", path, err)
+		size := uint64(st.Bsize)
+		return uint64(st.Bavail) * size, uint64(st.Blocks) * size, pathError("statfs", path, err)
 	}
 }

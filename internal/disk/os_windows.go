@@ -36,14 +36,13 @@ func lockFile(path string) (io.Closer, error) {
 	return f, nil
 }
 
-func freeBytes(path string) (uint64, error) {
+func volumeSpace(path string) (free, total uint64, err error) {
 	p, err := windows.UTF16PtrFromString(path)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	var avail uint64
-	if err := windows.GetDiskFreeSpaceEx(p, &avail, nil, nil); err != nil {
-		return 0, &os.PathError{Op: "free", Path: path, Err: err}
+	if err := windows.GetDiskFreeSpaceEx(p, &free, &total, nil); err != nil {
+		return 0, 0, &os.PathError{Op: "free", Path: path, Err: err}
 	}
-	return avail, nil
+	return free, total, nil
 }

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// sweepEvery is how often files past their delete delay are looked for.
+// sweepEvery is how often files past their delete delay are looked for, or more
+// often where retention is.
 const sweepEvery = 5 * time.Second
 
 // housekeep is the Manager's one loop: retention, forgotten producers, checkpoints
@@ -15,7 +16,7 @@ func (m *Manager) housekeep() {
 	expire := time.NewTimer(m.o.InitialDelay)
 	check := time.NewTicker(m.o.CheckpointEvery)
 	starts := time.NewTicker(m.o.StartCheckpointEvery)
-	sweep := time.NewTicker(sweepEvery)
+	sweep := time.NewTicker(min(sweepEvery, m.o.RetentionEvery))
 	defer retention.Stop()
 	defer expire.Stop()
 	defer check.Stop()

@@ -183,8 +183,8 @@ func (m *Manager) Dirs() []DirInfo {
 		if f := d.failed.Load(); f != nil {
 			i.Err = f.err
 		}
-		if free, err := m.o.FS.Free(d.path); err == nil {
-			i.Free = int64(free)
+		if free, total, err := m.o.FS.Space(d.path); err == nil {
+			i.Free, i.Total = int64(free), int64(total)
 		}
 		out = append(out, i)
 	}
