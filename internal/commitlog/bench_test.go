@@ -1,6 +1,7 @@
 package commitlog
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/weirmq/weir/internal/disk"
@@ -65,4 +66,38 @@ func BenchmarkRead(b *testing.B) {
 			}
 		})
 	}
+}
+
+func BenchmarkOpen(b *testing.B) {
+	for _, clean := range []bool{true, false} {
+		b.Run(fmt.Sprintf("clean=%v", clean), func(b *testing.B) {
+			b.Chdir(b.TempDir())
+			w := worldOn(b, disk.OS, func(o *Options) { o.SegmentBytes = 1 << 20 })
+			w.fillTo(500, 16<<10)
+			if err := w.l.Close(true); err != nil {
+				b.Fatal(err)
+			}
+			w.cfg.Clean, w.cfg.RecoveryPoint = clean, w.l.Flushed()
+			b.ReportAllocs()
+			for b.Loop() {
+				w.open()
+				if err := w.l.Close(false); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	b.Run("new", func(b *testing.B) {
+		b.Chdir(b.TempDir())
+		w := worldOn(b, disk.OS, nil)
+		n := 0
+		for b.Loop() {
+			w.cfg.Dir = fmt.Sprint("d/n-", n)
+			n++
+			w.open()
+			if err := w.l.Close(false); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -470,11 +470,12 @@ func (c *Cleaning) cleanGroup(g *cleanGroup, txns *cleanTxns) error {
 		b = encodeTxn(b, t)
 	}
 	g.txns, txns.kept = txns.kept, nil
-	files := map[string][]byte{indexExt: encodeOffsets(nil, base, g.ix.offsets), timeExt: encodeTimes(nil, base, g.ix.times)}
-	if len(b) > 0 {
-		files[txnExt] = b
-	}
-	for ext, data := range files {
+	contents := [][]byte{encodeOffsets(nil, base, g.ix.offsets), encodeTimes(nil, base, g.ix.times), b}
+	for i, ext := range []string{indexExt, timeExt, txnExt} {
+		data := contents[i]
+		if len(data) == 0 && ext == txnExt {
+			continue
+		}
 		f, err := l.fs.Create(l.path(base, ext+cleanedExt))
 		if err != nil {
 			return err

@@ -179,6 +179,8 @@ func (s *segment) fileIndex(last bool) error {
 	return nil
 }
 
+func (l *Log) put(path string, data []byte) error { return l.putAt(path, data, 0) }
+
 // putAt writes data at off of the file at path, making the file if need be.
 func (l *Log) putAt(path string, data []byte, off int64) error {
 	f, err := l.fs.OpenOrCreate(path)

@@ -41,7 +41,11 @@ func (op *opening) readTopicID(fresh bool) error {
 		return nil
 	}
 	path := op.file(metadataFile)
-	if err := op.replace(path, encodeTopicID(op.id)); err != nil {
+	write := op.replace
+	if fresh {
+		write = op.put // nothing to keep, and thousands of partitions may be made at once
+	}
+	if err := write(path, encodeTopicID(op.id)); err != nil {
 		return err
 	}
 	op.namesDirty.Store(true)

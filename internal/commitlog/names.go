@@ -1,7 +1,6 @@
 package commitlog
 
 import (
-	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -32,7 +31,12 @@ const (
 // crash between two renames must never leave indexes in force without their log.
 var segmentExts = [...]string{logExt, indexExt, timeExt, txnExt}
 
-func fileName(base kafka.Offset, ext string) string { return fmt.Sprintf("%020d%s", base, ext) }
+// fileName is 20 digits and the extension.
+func fileName(base kafka.Offset, ext string) string {
+	const zeros = "00000000000000000000"
+	n := strconv.FormatInt(int64(base), 10)
+	return zeros[:len(zeros)-len(n)] + n + ext
+}
 
 // parseName takes a name of the form 20 digits plus extension apart.
 func parseName(name string) (base kafka.Offset, ext string, ok bool) {

@@ -1,6 +1,7 @@
 package commitlog
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
@@ -31,6 +32,7 @@ func Open(cfg Config) (*Log, error) {
 	}
 	l.futureTs = kafka.NoOffset
 	l.cleaner.cleaned = cfg.Cleaned
+	cfg.LogStart = max(cfg.LogStart, 0)
 	l.dir.Store(&cfg.Dir)
 	l.opts.Store(&o)
 	op := opening{Log: l, cfg: &cfg}
@@ -76,8 +78,10 @@ func (op *opening) run() error {
 		op.segs = []*segment{s}
 	}
 	epochsOK := fresh || op.readEpochs()
-	if err := op.recover(); err != nil {
-		return err
+	if !fresh {
+		if err := op.recover(); err != nil {
+			return err
+		}
 	}
 	if err := op.restart(); err != nil {
 		return err
@@ -536,15 +540,38 @@ func (op *opening) recoverSegment(s *segment, first bool) (dropped int64, why, e
 		s.ix.addTime(s.maxTime)
 		closing = s.ix.times
 	}
-	if err := writeIndexFiles(op.Log, s.base, s.ix.offsets, closing); err != nil {
+	if err := op.updateIndexFiles(s, closing); err != nil {
 		return 0, nil, err
 	}
-	op.namesDirty.Store(true)
 	s.ix.offsetsFiled, s.ix.timesFiled = len(s.ix.offsets), len(s.ix.times)
 	s.ix.trustedOffsets, s.ix.trustedTimes = s.ix.offsetsFiled, s.ix.timesFiled
 	s.ix.offsets, s.ix.times = nil, nil
 	s.ixMissing = false
 	return dropped, why, nil
+}
+
+// updateIndexFiles writes what recovery found, where the files say otherwise: after
+// a kill of thousands of idle partitions they mostly do not.
+func (op *opening) updateIndexFiles(s *segment, times []timeEntry) error {
+	contents := [][]byte{encodeOffsets(nil, s.base, s.ix.offsets), encodeTimes(nil, s.base, times)}
+	for i, ext := range []string{indexExt, timeExt} {
+		data := contents[i]
+		path := op.path(s.base, ext)
+		size, have := op.sizes[fileName(s.base, ext)]
+		if len(data) == 0 && !have && s.size == 0 {
+			continue
+		}
+		if have && size == int64(len(data)) {
+			if old, err := op.fs.ReadFile(path); err == nil && bytes.Equal(old, data) {
+				continue
+			}
+		}
+		if err := op.replace(path, data); err != nil {
+			return err
+		}
+		op.namesDirty.Store(true)
+	}
+	return nil
 }
 
 // resume finds where checking can begin: the last index entry below the recovery
