@@ -53,6 +53,9 @@ func (s *Static) advice() (warnings []Warning) {
 	if s.Int("min.insync.replicas") > s.Int("default.replication.factor") && s.IsSet("min.insync.replicas") {
 		say("min.insync.replicas", "min.insync.replicas=%d is above default.replication.factor=%d; a topic needs no more in-sync replicas than it has.", s.Int("min.insync.replicas"), s.Int("default.replication.factor"))
 	}
+	if n := s.Int("default.replication.factor"); n > 1 {
+		say("default.replication.factor", "default.replication.factor=%d cannot be met by one node: a topic that is created without a number of replicas is refused, and so is every topic created by itself.", n)
+	}
 	if r := s.Long("log.retention.bytes"); r >= 0 && r < s.Long("log.segment.bytes") {
 		say("log.retention.bytes", "log.retention.bytes=%d is below log.segment.bytes=%d; only closed segments are deleted, so a partition keeps up to a segment more.", r, s.Long("log.segment.bytes"))
 	}

@@ -158,7 +158,8 @@ func TestRefused(t *testing.T) {
 	f("broker.id=-2", "at least 0, or -1")
 	f("process.roles=broker", "several nodes are not there yet")
 	f("process.roles=zookeeper", "is none of: broker, controller")
-	f("controller.quorum.voters=1@a:1,2@b:1", "names node 2 and this is node 1")
+	f("controller.quorum.voters=1@a:1,2@b:1,3@c:1", "names node 2 and 3; this is node 1", "name this node alone")
+	f("num.io.threads=8num.partitions=3", "num.io.threads", "run together", "num.partitions=3")
 	f("controller.quorum.voters=a:1", "not id@host:port")
 	f("group.min.session.timeout.ms=10\ngroup.max.session.timeout.ms=9", "must not be above group.max.session.timeout.ms")
 	f("queued.max.request.bytes=1000", "at least socket.request.max.bytes")
@@ -242,7 +243,7 @@ func TestGuideEnvironment(t *testing.T) {
 			t.Error(warning)
 		}
 	}
-	if lines := Summary(w); len(lines) != 6 || !strings.Contains(lines[5], "KAFKA_HEAP_OPTS, zookeeper.connect, num.network.threads, num.io.threads") {
+	if lines := Summary(w); len(lines) != 7 || !strings.Contains(lines[6], "KAFKA_HEAP_OPTS, zookeeper.connect, num.network.threads, num.io.threads") {
 		t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
 }

@@ -121,6 +121,7 @@ func (s *Static) settleNodes(bad func(key, reason string)) {
 	if roles := s.List("process.roles"); len(roles) != 2 {
 		bad("process.roles", "must be broker,controller: "+needsCluster.why)
 	}
+	var others []string
 	for _, voter := range s.List("controller.quorum.voters") {
 		id, _, ok := strings.Cut(voter, "@")
 		n, err := strconv.ParseInt(strings.TrimSpace(id), 10, 32)
@@ -128,8 +129,12 @@ func (s *Static) settleNodes(bad func(key, reason string)) {
 		case !ok || err != nil:
 			bad("controller.quorum.voters", fmt.Sprintf("%q is not id@host:port", voter))
 		case kafka.BrokerID(n) != s.NodeID():
-			bad("controller.quorum.voters", fmt.Sprintf("names node %d and this is node %d: %s", n, s.NodeID(), needsCluster.why))
+			others = append(others, strconv.FormatInt(n, 10))
 		}
+	}
+	if len(others) > 0 {
+		bad("controller.quorum.voters", fmt.Sprintf("names node %s; this is node %d: %s; name this node alone, or leave the key out",
+			strings.Join(others, " and "), s.NodeID(), needsCluster.why))
 	}
 	if len(s.List("controller.quorum.bootstrap.servers")) > 1 {
 		bad("controller.quorum.bootstrap.servers", "names several: "+needsCluster.why)
@@ -171,7 +176,7 @@ func (s *Static) parseListeners(key string, security map[string]string) (ls []Li
 		case slices.Contains(protocols, l.Name):
 			l.Security = l.Name
 		default:
-			reasons = append(reasons, fmt.Sprintf("the security protocol of %s is not known; add %s:PLAINTEXT to listener.security.protocol.map", l.Name, l.Name))
+			reasons = append(reasons, fmt.Sprintf("the security protocol of %s is not known; if it is the controllers' own, set controller.listener.names=%s, else add %s:PLAINTEXT to listener.security.protocol.map", l.Name, l.Name, l.Name))
 			continue
 		}
 		ls = append(ls, l)

@@ -101,11 +101,8 @@ func Load(in Source) (*Static, []Warning, error) {
 	if s.dataDir == "" {
 		s.dataDir = brokerIndex["log.dir"].Default
 	} else {
-		v, err := brokerIndex["log.dir"].parse(s.dataDir)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--data-dir: %w", err))
-		}
-		s.values[brokerIndex["log.dir"].index] = v
+		// One folder, whatever its name: a comma in it separates nothing.
+		s.values[brokerIndex["log.dir"].index] = value{raw: s.dataDir, given: s.dataDir, list: []string{s.dataDir}}
 	}
 	for _, set := range settings {
 		k, prefix, ok := resolve(set.key)
@@ -124,6 +121,9 @@ func Load(in Source) (*Static, []Warning, error) {
 			var bad *ValueError
 			if errors.As(err, &bad) {
 				bad.Where, bad.Key = set.where, set.key
+				if second := runTogether(set.raw); second != "" {
+					bad.Reason, bad.Allowed, bad.Try = "two lines seem to have run together", "", "a line of its own for "+second
+				}
 			}
 			errs = append(errs, err)
 			continue
@@ -144,6 +144,21 @@ func Load(in Source) (*Static, []Warning, error) {
 		return nil, warnings, errors.Join(errs...)
 	}
 	return s, warnings, nil
+}
+
+// runTogether finds the setting at the end of a value that lost its line break,
+// as in "8replica.fetch.max.bytes=1000".
+func runTogether(raw string) (setting string) {
+	before, val, ok := strings.Cut(raw, "=")
+	if !ok {
+		return ""
+	}
+	for i := range before {
+		if _, known := brokerIndex[before[i:]]; known {
+			return before[i:] + "=" + val
+		}
+	}
+	return ""
 }
 
 // collect gathers the settings of all layers, the strongest last, one per key.
@@ -209,6 +224,9 @@ func (s setting) unknownWarning() Warning {
 		}
 	} else if near := Nearest(s.key); near != "" {
 		m += "; the nearest is " + near
+	}
+	if second := runTogether(s.raw); second != "" {
+		m += ". Two lines seem to have run together; try a line of its own for " + second
 	}
 	return Warning{UnknownKey, s.key, s.where, m + "."}
 }
