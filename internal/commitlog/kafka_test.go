@@ -137,3 +137,34 @@ func TestDumpAsKafka(t *testing.T) {
 		}
 	}
 }
+
+// TestKafkaReadsCleanedFiles: compacted segments, empty batches and delete horizons
+// among them, are sound to Kafka.
+func TestKafkaReadsCleanedFiles(t *testing.T) {
+	command := os.Getenv("KAFKA_DUMP_LOG")
+	if command == "" {
+		t.Skip("KAFKA_DUMP_LOG is not set")
+	}
+	t.Chdir(t.TempDir())
+	w := compacted(t, disk.OS, func(o *Options) { o.SegmentBytes = 100_000 })
+	p := batch.BuilderOptions{ProducerID: 5, Codec: batch.Zstd}
+	for i := range int32(100) {
+		p.BaseSequence = i
+		w.append(kv(p, t0.UnixMilli(), "k=1"))
+		w.append(kv(plain, t0.UnixMilli()+int64(i), "k=2", "gone", strings.Repeat("u", int(i))+"=3"))
+	}
+	w.roll()
+	w.clean(t0)
+	if err := w.l.Close(true); err != nil {
+		t.Fatal(err)
+	}
+	cmd := append(strings.Fields(command), "--deep-iteration", "--files")
+	name := "d/t-0/" + fileName(0, "")
+	cmd = append(cmd, name+logExt+","+name+indexExt+","+name+timeExt)
+	out, err := exec.Command(cmd[0], cmd[1:]...).CombinedOutput()
+	text := string(out)
+	if err != nil || strings.Contains(text, "isvalid: false") || strings.Contains(text, "Exception") || strings.Contains(text, "Mismatch") ||
+		!strings.Contains(text, "deleteHorizonMs: OptionalLong[1700086400000]") || !strings.Contains(text, "count: 0") {
+		t.Fatalf("%v\n%.3000s", err, text)
+	}
+}
