@@ -40,7 +40,7 @@ type node struct {
 var quick = []string{
 	"log.initial.task.delay.ms=0", "log.retention.check.interval.ms=20", "producer.id.expiration.check.interval.ms=20",
 	"log.flush.offset.checkpoint.interval.ms=20", "log.flush.start.offset.checkpoint.interval.ms=20",
-	"offsets.topic.num.partitions=1", "group.initial.rebalance.delay.ms=0", "offsets.retention.check.interval.ms=20",
+	"offsets.topic.num.partitions=1", "group.initial.rebalance.delay.ms=0",
 }
 
 func run(t *testing.T, dir string, overrides ...string) *node {
@@ -321,13 +321,12 @@ func TestLogKeys(t *testing.T) {
 			n.create("own", 1, map[string]*string{l.topicKey: &l.value})
 			check(n, "of the topic", "own", l.want, l.see)
 			n.create("live", 1, nil)
-			n.set(l.key, l.value)
+			n.set(l.key, l.value, 1) // of this broker; TestConnectionKeys sets the default of all
 			check(n, "while running", "live", l.want, l.see)
 			n.stop()
 			n = run(t, n.dir, l.with...)
 			n.create("later", 1, nil)
 			check(n, "after a restart", "later", l.want, l.see)
-			n.set(l.key, l.value, 1) // and of this broker alone
 		})
 	}
 }
@@ -608,7 +607,7 @@ func TestBrokerKeys(t *testing.T) {
 	for _, l := range []struct {
 		set       string // separated by blanks
 		see       func(n *node) string
-		not, want string // without and with the settings; not empty: not looked at
+		not, want string // without and with the settings; an empty not is not looked at
 	}{
 		{"num.partitions=3", made, "1 partitions, NONE", "3 partitions, NONE"},
 		{"auto.create.topics.enable=false", made, "", "0 partitions, UNKNOWN_TOPIC_OR_PARTITION"},
