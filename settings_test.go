@@ -249,6 +249,28 @@ func flushed(want string) look {
 	}
 }
 
+// compacts says whether segments of one key become fewer.
+func compacts(want bool) look {
+	return func(n *node, topic string) string {
+		for range 4 {
+			n.send(topic, records(600_000, batch.NoCodec, time.Minute))
+		}
+		got := func() string {
+			size := int64(0)
+			for _, f := range n.files(topic, ".log") {
+				if st, err := os.Stat(f); err == nil {
+					size += st.Size()
+				}
+			}
+			return strconv.FormatBool(size < 2_000_000)
+		}
+		if !want {
+			return after(got)
+		}
+		return eventually("true", got)
+	}
+}
+
 func nullKey(n *node, topic string) string {
 	b := batch.NewBuilder(batch.Plain(batch.NoCodec))
 	b.Add(time.Now().UnixMilli(), nil, []byte("v"))
@@ -265,7 +287,11 @@ func TestLogKeys(t *testing.T) {
 		without, want        string
 	}
 	mib := "1048576"
+	compacted := []string{"log.cleanup.policy=compact", "log.segment.bytes=" + mib, "log.cleaner.backoff.ms=10"}
 	lines := []line{
+		{"log.cleaner.min.compaction.lag.ms", "min.compaction.lag.ms", "3600000", compacted, compacts(false), compacts(true), "true", "false"},
+		{"log.cleaner.min.cleanable.ratio", "min.cleanable.dirty.ratio", "1", compacted, compacts(false), compacts(true), "true", "false"},
+		{"log.cleaner.max.compaction.lag.ms", "max.compaction.lag.ms", "1", append(compacted, "log.cleaner.min.cleanable.ratio=1"), compacts(true), compacts(false), "false", "true"},
 		{"message.max.bytes", "max.message.bytes", "1000", nil, sends(2000, batch.NoCodec, 0), nil, "NONE", "MESSAGE_TOO_LARGE"},
 		{"max.decompressed.message.bytes", "", "10000", nil, sends(20_000, batch.Gzip, 0), nil, "NONE", "MESSAGE_TOO_LARGE"},
 		{"compression.type", "", "zstd", nil, codec, nil, "lz4", "zstd"},
@@ -647,6 +673,10 @@ func TestBrokerKeys(t *testing.T) {
 			r, err := n.a.CommitOffsets(n.Context(), "g", kadm.Offsets{"t": {0: {Topic: "t", At: 1, Metadata: "four"}}})
 			return fmt.Sprint(err, " ", code0(r["t"][0].Err))
 		}, "<nil> NONE", "<nil> OFFSET_METADATA_TOO_LARGE"},
+		{"log.cleaner.enable=false log.cleanup.policy=compact log.segment.bytes=1048576 log.cleaner.backoff.ms=10", func(n *node) string {
+			n.create("t", 1, nil)
+			return compacts(false)(n, "t")
+		}, "", "false"},
 		{"fetch.max.bytes=2200", fetched, "3 KB, session true", "2 KB, session true"},
 		{"max.incremental.fetch.session.cache.slots=0", fetched, "", "3 KB, session false"},
 		{"max.request.partition.size.limit=2", func(n *node) string {

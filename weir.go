@@ -514,6 +514,7 @@ func (s *Server) cleanBackoff() func() time.Duration {
 		return nil
 	}
 	return func() time.Duration {
-		return time.Duration(s.view.Load().Long("log.cleaner.backoff.ms")) * time.Millisecond
+		// Not less than this: at 0 it would look without a rest.
+		return max(millis(s.view.Load().Long("log.cleaner.backoff.ms")), 10*time.Millisecond)
 	}
 }
