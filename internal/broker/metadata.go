@@ -55,7 +55,7 @@ func (b *Broker) toCreate(img *metadata.Image, req *kmsg.MetadataRequest) []stri
 			missing = append(missing, *t.Topic)
 		}
 	}
-	return missing
+	return sortedSet(missing)
 }
 
 // createAll makes topics with the broker's defaults and tells which were refused.

@@ -83,6 +83,9 @@ func (op *opening) run() error {
 			return err
 		}
 	}
+	if last := op.segs[len(op.segs)-1]; !fresh && last.next < op.cfg.RecoveryPoint && op.cfg.LogStart < op.cfg.RecoveryPoint {
+		return op.lost(op.path(last.base, logExt), last.size, last.next, errTorn)
+	}
 	if err := op.restart(); err != nil {
 		return err
 	}
@@ -498,10 +501,21 @@ func (op *opening) recoverSegment(s *segment, first bool) (dropped int64, why, e
 		}
 		if err == nil && (b.BaseOffset() < s.next && !resumed || b.BaseOffset() < s.base || b.LastOffset()-s.base > 1<<31-1) {
 			err = fmt.Errorf("%w: offsets %d to %d after %d", batch.ErrCorrupt, b.BaseOffset(), b.LastOffset(), s.next-1)
+			sc.pos = b.pos
 		}
 		if err != nil {
 			if !isDamage(err) {
 				return 0, nil, fmt.Errorf("commitlog: %s at byte %d: %w", f.Name(), sc.pos, err)
+			}
+			more := false
+			for _, t := range op.segs {
+				more = more || t.base > s.base && t.size > 0
+			}
+			if s.next < op.cfg.RecoveryPoint && op.cfg.LogStart < op.cfg.RecoveryPoint {
+				return 0, nil, op.lost(f.Name(), sc.pos, s.next, err)
+			}
+			if bad := judge(f, sc.pos, size, s.next, more, err); bad != nil {
+				return 0, nil, bad
 			}
 			why = err
 			break
@@ -635,9 +649,6 @@ func (op *opening) settle() {
 	point := min(op.cfg.RecoveryPoint, end)
 	if op.cfg.Clean && !last.dirty.Load() {
 		point = end
-	} else if op.cfg.RecoveryPoint > end {
-		op.log.Warn("log ends below its recovery point: synced records are missing", "partition", op.tp.String(),
-			"recovery_point", int64(op.cfg.RecoveryPoint), "end", int64(end))
 	}
 	op.flushed.Store(int64(point))
 }

@@ -63,8 +63,8 @@ func TestDamageAfterKill(t *testing.T) {
 	} {
 		for _, clean := range []bool{false, true} {
 			for _, flushed := range []bool{false, true} {
-				if clean && name == "last batch flipped" {
-					continue // no crash does that: a clean close is trusted
+				if clean && (name == "last batch flipped" || name == "tail cut") {
+					continue // no crash does that to a log closed in order: see TestLostSynced
 				}
 				t.Run(fmt.Sprintf("%s/clean=%v/flushed=%v", name, clean, flushed), func(t *testing.T) {
 					w := newWorld(t, func(o *Options) { o.IndexIntervalBytes = 300 })

@@ -21,6 +21,11 @@ func (m *Manager) Apply(img *metadata.Image, d *metadata.Delta) {
 	for _, t := range d.Deleted {
 		m.remove(t)
 	}
+	if len(d.Deleted) > 0 {
+		// What the checkpoints say of these must not be taken for a later topic of
+		// the same name.
+		m.checkpoint(false)
+	}
 	for _, t := range d.Created {
 		m.grow(img, t)
 	}
@@ -52,7 +57,9 @@ func (m *Manager) openAll(img *metadata.Image) {
 		}
 	}
 	found := m.find()
-	m.setAside(img, found)
+	if m.setAside(img, found) {
+		defer m.checkpoint(false) // as after a deletion
+	}
 	type job struct {
 		t        *metadata.Topic
 		n        int32

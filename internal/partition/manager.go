@@ -211,14 +211,34 @@ func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings
 	if d.failed.Load() != nil {
 		return p
 	}
-	l, err := commitlog.Open(commitlog.Config{
-		FS: m.o.FS, Dir: filepath.Join(d.path, tp.String()), TP: tp, ID: t.ID, Options: settings.Log, Now: time.Now(),
-		RecoveryPoint: d.recovery[tp], LogStart: d.starts[tp], Cleaned: d.cleaned[tp], Clean: d.clean && known, Log: m.o.Log,
-	})
-	if err != nil {
+	offline := func(err error) *Partition {
 		m.o.Log.Error("partition cannot be opened and stays offline", "partition", tp.String(), "dir", d.path, "err", err)
 		p.failed.Store(&fail{fmt.Errorf("%w: %w", ErrOffline, err)})
 		return p
+	}
+	if found != nil && !known {
+		if err := m.missing(tp); err != nil {
+			return offline(err)
+		}
+	}
+	var recovery, start, cleaned kafka.Offset
+	if known { // what is saved for a folder that is gone belongs to an earlier topic of that name
+		recovery, start, cleaned = d.recovery[tp], d.starts[tp], d.cleaned[tp]
+	}
+	cfg := commitlog.Config{
+		FS: m.o.FS, Dir: filepath.Join(d.path, tp.String()), TP: tp, ID: t.ID, Options: settings.Log, Now: time.Now(),
+		RecoveryPoint: recovery, LogStart: start, Cleaned: cleaned, Clean: d.clean && known, Log: m.o.Log,
+	}
+	l, err := commitlog.Open(cfg)
+	if errors.Is(err, kafka.ErrInconsistentTopicID) && m.aside(d, tp.String()) == nil {
+		// The folder of an earlier topic of this name: the broker was killed between
+		// the two.
+		known = false
+		cfg.RecoveryPoint, cfg.LogStart, cfg.Cleaned, cfg.Clean = 0, 0, 0, false
+		l, err = commitlog.Open(cfg)
+	}
+	if err != nil {
+		return offline(err)
 	}
 	if !known {
 		d.grew.Store(true)
@@ -226,6 +246,18 @@ func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings
 	p.log = l
 	m.lead(p, &t.Partitions[n])
 	return p
+}
+
+// missing is the error of a partition whose folder is gone though records in it
+// were synced; nil when there were none.
+func (m *Manager) missing(tp kafka.TopicPartition) error {
+	for _, d := range m.dirs {
+		if r := d.recovery[tp]; r > d.starts[tp] {
+			return fmt.Errorf("folder %s is gone, but records below offset %d in it were synced: put it back, or accept the loss by deleting %s from the log dir",
+				filepath.Join(d.path, tp.String()), r, recoveryCheckpoint)
+		}
+	}
+	return nil
 }
 
 // lead makes p the leader under the image's epoch.
@@ -290,8 +322,9 @@ func (m *Manager) find() map[string]*logDir {
 }
 
 // setAside renames what belongs to no topic of the image: a topic deleted while
-// this node was down, or a folder that is not ours. Nothing is deleted.
-func (m *Manager) setAside(img *metadata.Image, found map[string]*logDir) {
+// this node was down, or a folder that is not ours. Nothing is deleted. It says
+// whether there was any.
+func (m *Manager) setAside(img *metadata.Image, found map[string]*logDir) (any bool) {
 	wanted := make(map[string]bool)
 	img.EachTopic(func(t *metadata.Topic) bool {
 		for n := range t.Partitions {
@@ -303,14 +336,23 @@ func (m *Manager) setAside(img *metadata.Image, found map[string]*logDir) {
 		if wanted[name] {
 			continue
 		}
-		to := strayName(name)
-		if err := m.o.FS.Rename(filepath.Join(d.path, name), filepath.Join(d.path, to)); err != nil {
-			m.o.Log.Error("stray partition folder cannot be set aside", "dir", d.path, "folder", name, "err", err)
-			continue
+		if m.aside(d, name) == nil {
+			delete(found, name)
+			any = true
 		}
-		delete(found, name)
-		m.o.Log.Warn("partition folder belongs to no topic and was set aside: delete it when nothing in it is wanted", "dir", d.path, "folder", to)
 	}
+	return any
+}
+
+// aside renames a folder that no topic wants.
+func (m *Manager) aside(d *logDir, name string) error {
+	to := strayName(name)
+	if err := m.o.FS.Rename(filepath.Join(d.path, name), filepath.Join(d.path, to)); err != nil {
+		m.o.Log.Error("stray partition folder cannot be set aside", "dir", d.path, "folder", name, "err", err)
+		return err
+	}
+	m.o.Log.Warn("partition folder belongs to no topic and was set aside: delete it when nothing in it is wanted", "dir", d.path, "folder", to)
+	return nil
 }
 
 // strayName is Kafka's form, at most 255 bytes.

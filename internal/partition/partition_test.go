@@ -452,3 +452,31 @@ func TestDeletedTopicWakesItsWaiters(t *testing.T) {
 		t.Errorf("append to a deleted partition: %v", err)
 	}
 }
+
+// A folder that is gone with synced records in it stops its partition, and a topic
+// made again under the same name does not inherit what was saved for the first.
+func TestMissingFolderAndNamesakes(t *testing.T) {
+	mem := disk.NewMem(1)
+	m := open(t, mem, plain(), topic("a", topicA, 1), topic("b", kafka.TopicID{2}, 1))
+	mustAppend(t, m.Get(topicA, 0), 5)
+	mustAppend(t, m.Get(kafka.TopicID{2}, 0), 5)
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := mem.RemoveAll("/data/a-0"); err != nil {
+		t.Fatal(err)
+	}
+	again := kafka.TopicID{3} // b was deleted and made again, and the broker killed in between
+	m = open(t, mem, plain(), topic("a", topicA, 1), topic("b", again, 1))
+	defer m.Close()
+	if err := m.Get(topicA, 0).Failed(); !errors.Is(err, ErrOffline) {
+		t.Errorf("the partition without its folder: %v", err)
+	}
+	p := m.Get(again, 0)
+	if p.Failed() != nil || p.HighWatermark() != 0 {
+		t.Errorf("the namesake: %v, watermark %d", p.Failed(), p.HighWatermark())
+	}
+	if tk := mustAppend(t, p, 1); tk.Base != 0 {
+		t.Errorf("the namesake's first record went to %d", tk.Base)
+	}
+}
