@@ -87,10 +87,11 @@ func runJudge(t *testing.T, what string) {
 		switch verdict {
 		case "ok", "FAIL", "unsupported":
 			seen++
+			name, why, _ := strings.Cut(name, " | ")
 			t.Run(name, func(t *testing.T) {
 				switch verdict {
 				case "FAIL":
-					t.Error("failed")
+					t.Error(why)
 				case "unsupported":
 					t.Skip("the broker does not advertise the API")
 				}

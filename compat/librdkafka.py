@@ -1,5 +1,5 @@
 """confluent-kafka (the newest librdkafka) as judge: librdkafka.py BOOTSTRAP. One line for each thing shown, "ok NAME" or
-"FAIL NAME WHY"; librdkafka_test.go makes a test of each. With a second argument it is one group member: librdkafka.py
+"FAIL NAME | WHY"; librdkafka_test.go makes a test of each. With a second argument it is one group member: librdkafka.py
 BOOTSTRAP member GROUP TOPIC prints each value it sees and ends on SIGTERM."""
 import signal, subprocess, sys, threading, time, traceback
 from confluent_kafka import (Consumer, KafkaError, KafkaException, Producer, TopicPartition, ConsumerGroupTopicPartitions, IsolationLevel,
@@ -31,7 +31,7 @@ def check(name):
             print("ok", name, flush=True)
         except Exception as e:
             where = traceback.extract_tb(e.__traceback__)[-1]
-            print("FAIL", name, f"{type(e).__name__}: {e} ({where.name}:{where.lineno})".replace("\n", " "), flush=True)
+            print("FAIL", name, "|", f"{type(e).__name__}: {e} ({where.name}:{where.lineno})".replace("\n", " "), flush=True)
     return go
 
 

@@ -29,9 +29,10 @@ func TestLibrdkafka(t *testing.T) {
 		switch verdict {
 		case "ok", "FAIL":
 			seen++
+			name, why, _ := strings.Cut(name, " | ")
 			t.Run(name, func(t *testing.T) {
 				if verdict == "FAIL" {
-					t.Error("failed")
+					t.Error(why)
 				}
 			})
 		case "done":

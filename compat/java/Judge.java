@@ -1,5 +1,5 @@
 // What only code can ask of Kafka's Java clients: run as `Judge clients|admin BOOTSTRAP`. One line for each thing shown:
-// "ok NAME", "unsupported NAME WHY" (the broker does not advertise the API) or "FAIL NAME WHY". java_test.go makes a test of each.
+// "ok NAME", "unsupported NAME | WHY" (the broker does not advertise the API) or "FAIL NAME | WHY". java_test.go makes a test of each.
 
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -29,11 +29,12 @@ public class Judge {
         } catch (Throwable t) {
             Throwable root = t;
             while ((root instanceof ExecutionException || root instanceof KafkaException) && root.getCause() != null) root = root.getCause();
+            for (Throwable e = t; e != null; e = e.getCause()) if (e instanceof UnsupportedVersionException) root = e;
             String why = (root.getClass().getSimpleName() + ": " + root.getMessage()).replace('\n', ' ');
-            if (root instanceof UnsupportedVersionException) System.out.println("unsupported " + name + " " + why);
+            if (root instanceof UnsupportedVersionException) System.out.println("unsupported " + name + " | " + why);
             else {
                 StackTraceElement at = Arrays.stream(root.getStackTrace()).filter(e -> e.getClassName().startsWith("Judge")).findFirst().orElse(null);
-                System.out.println("FAIL " + name + " " + why + (at == null ? "" : " (line " + at.getLineNumber() + ")"));
+                System.out.println("FAIL " + name + " | " + why + (at == null ? "" : " (line " + at.getLineNumber() + ")"));
             }
         }
         System.out.flush();
