@@ -20,8 +20,18 @@ import (
 func (b *Broker) describeConfigs(r *wire.Request, req *kmsg.DescribeConfigsRequest) wire.Response {
 	resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
 	img := b.o.Quorum.Image()
+	type resource struct {
+		kind kmsg.ConfigResourceType
+		name string
+	}
+	seen := make(map[resource]bool)
 	for i := range req.Resources {
 		in := &req.Resources[i]
+		if r := (resource{in.ResourceType, in.ResourceName}); seen[r] {
+			continue // answered: the same again would be a small request with an endless answer
+		} else {
+			seen[r] = true
+		}
 		out := kmsg.NewDescribeConfigsResponseResource()
 		out.ResourceType, out.ResourceName = in.ResourceType, in.ResourceName
 		entries, code, message := b.configEntries(img, in)

@@ -152,6 +152,7 @@ func (b *Broker) offsetFetch(r *wire.Request, req *kmsg.OffsetFetchRequest) wire
 			return resp
 		})
 	}
+	req.Groups = once(req.Groups, func(g kmsg.OffsetFetchRequestGroup) string { return g.Group })
 	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
 	resp.Groups = make([]kmsg.OffsetFetchResponseGroup, len(req.Groups))
 	return b.manyGroups(r, len(req.Groups), resp,
@@ -169,6 +170,7 @@ func (b *Broker) offsetFetch(r *wire.Request, req *kmsg.OffsetFetchRequest) wire
 }
 
 func (b *Broker) describeGroups(r *wire.Request, req *kmsg.DescribeGroupsRequest) wire.Response {
+	req.Groups = once(req.Groups, func(g string) string { return g })
 	resp := req.ResponseKind().(*kmsg.DescribeGroupsResponse)
 	resp.Groups = make([]kmsg.DescribeGroupsResponseGroup, len(req.Groups))
 	return b.manyGroups(r, len(req.Groups), resp,
@@ -204,6 +206,20 @@ func (b *Broker) deleteGroups(r *wire.Request, req *kmsg.DeleteGroupsRequest) wi
 			}
 			resp.Groups[i] = g
 		})
+}
+
+// once leaves out what was named before: a small request must not have an endless
+// answer.
+func once[T any](in []T, name func(T) string) []T {
+	seen := make(map[string]bool, len(in))
+	out := in[:0]
+	for _, v := range in {
+		if n := name(v); !seen[n] {
+			seen[n] = true
+			out = append(out, v)
+		}
+	}
+	return out
 }
 
 // manyGroups asks the shard of each of n groups and answers when all did. set is

@@ -135,10 +135,20 @@ func (b *Broker) metadataResponse(r *wire.Request, req *kmsg.MetadataRequest, im
 		img.EachTopic(func(t *metadata.Topic) bool { describe(t); return true })
 		return resp
 	}
+	type asked struct {
+		name string
+		id   kafka.TopicID
+	}
+	seen := make(map[asked]bool, len(req.Topics))
 	for _, in := range req.Topics {
 		name := ""
 		if in.Topic != nil {
 			name = *in.Topic
+		}
+		if a := (asked{name, in.TopicID}); seen[a] {
+			continue // a set, as in Kafka
+		} else {
+			seen[a] = true
 		}
 		if in.Topic == nil || name == "" && in.TopicID != [16]byte{} { // the Java client sends an empty name with an id
 			if t, ok := img.TopicByID(in.TopicID); ok {

@@ -102,8 +102,9 @@ func (b *Broker) wantedPartitions(req *kmsg.DescribeLogDirsRequest) []*partition
 	}
 	img := b.o.Quorum.Image()
 	var out []*partition.Partition
-	for _, t := range req.Topics {
-		for _, n := range t.Partitions {
+	for _, t := range once(req.Topics, func(t kmsg.DescribeLogDirsRequestTopic) string { return t.Topic }) {
+		slices.Sort(t.Partitions)
+		for _, n := range slices.Compact(t.Partitions) {
 			if p, code := b.partitionOf(img, t.Topic, n); code == kafka.NoError {
 				out = append(out, p)
 			}
@@ -115,10 +116,11 @@ func (b *Broker) wantedPartitions(req *kmsg.DescribeLogDirsRequest) []*partition
 func (b *Broker) describeProducers(r *wire.Request, req *kmsg.DescribeProducersRequest) wire.Response {
 	resp := req.ResponseKind().(*kmsg.DescribeProducersResponse)
 	img, now := b.o.Quorum.Image(), time.Now()
-	for _, t := range req.Topics {
+	for _, t := range once(req.Topics, func(t kmsg.DescribeProducersRequestTopic) string { return t.Topic }) {
 		out := kmsg.NewDescribeProducersResponseTopic()
 		out.Topic = t.Topic
-		for _, n := range t.Partitions {
+		slices.Sort(t.Partitions)
+		for _, n := range slices.Compact(t.Partitions) {
 			out.Partitions = append(out.Partitions, b.producersOf(img, t.Topic, n, now))
 		}
 		resp.Topics = append(resp.Topics, out)

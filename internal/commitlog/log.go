@@ -47,12 +47,14 @@ type Log struct {
 
 	// The writer's own.
 	snapshots []kafka.Offset // that exist, ascending
-	doomed    []doomed       // files that wait for the end of the delete delay
-	deleted   bool
-	dueMs     int64 // when the folder of a deleted log goes; 0: not known yet
-	scratch   []byte
-	futureTs  kafka.Offset // segment warned of for a timestamp in the future
-	cleaner   cleanerState
+	deleted   atomic.Bool
+
+	sweeping sync.Mutex // Sweep runs beside the writer
+	doomed   []doomed   // files that wait for the end of the delete delay
+	dueMs    int64      // when the folder of a deleted log goes; 0: not known yet
+	scratch  []byte
+	futureTs kafka.Offset // segment warned of for a timestamp in the future
+	cleaner  cleanerState
 }
 
 // doomed is a renamed file.

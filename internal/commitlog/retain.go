@@ -177,17 +177,22 @@ func (l *Log) doom(s *segment, nowMs int64) error {
 		if err != nil {
 			return fmt.Errorf("commitlog: %w", err)
 		}
+		l.sweeping.Lock()
 		l.doomed = append(l.doomed, doomed{fileName(s.base, ext) + deletedExt, due})
+		l.sweeping.Unlock()
 	}
 	return nil
 }
 
 // Sweep removes files whose delay has passed, closes old segments that nobody has
 // read since the last Sweep, and removes the folder of a deleted log when its delay
-// has passed (counted from the first Sweep after Delete).
+// has passed (counted from the first Sweep after Delete). It may run beside the writer;
+// one that retires segments at that moment waits for the removals.
 func (l *Log) Sweep(now time.Time) error {
 	nowMs := now.UnixMilli()
-	if l.deleted {
+	l.sweeping.Lock()
+	defer l.sweeping.Unlock()
+	if l.deleted.Load() {
 		if l.dueMs == 0 {
 			l.dueMs = nowMs + l.options().FileDeleteDelayMs
 		}
@@ -227,7 +232,11 @@ func (l *Log) Sweep(now time.Time) error {
 }
 
 // Swept says whether nothing waits for a Sweep any more.
-func (l *Log) Swept() bool { return len(l.doomed) == 0 }
+func (l *Log) Swept() bool {
+	l.sweeping.Lock()
+	defer l.sweeping.Unlock()
+	return len(l.doomed) == 0
+}
 
 // DeleteBefore moves LogStart up to off and frees the segments that lie wholly
 // below it (their files at a later Sweep). The caller makes sure that off is not
@@ -261,7 +270,7 @@ func (l *Log) DeleteBefore(off kafka.Offset) (newStart kafka.Offset, err error) 
 // Delete ends the log and renames its folder so that the name is free at once; the
 // folder goes with a Sweep after the delay, or whenever the caller removes Dir().
 func (l *Log) Delete() error {
-	if l.deleted {
+	if l.deleted.Load() {
 		return nil
 	}
 	if err := l.Close(false); err != nil {
@@ -273,7 +282,7 @@ func (l *Log) Delete() error {
 		return fmt.Errorf("commitlog: delete %s: %w", l.tp, err)
 	}
 	l.dir.Store(&dir)
-	l.deleted = true
+	l.deleted.Store(true)
 	return l.fs.SyncDir(filepath.Dir(dir))
 }
 

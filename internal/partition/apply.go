@@ -169,7 +169,7 @@ func (m *Manager) sweepGone(now time.Time) {
 			keep = append(keep, g)
 			continue
 		}
-		if err := g.p.log.Sweep(now); err != nil {
+		if err := m.o.FS.RemoveAll(g.p.log.Dir()); err != nil {
 			m.o.Log.Warn("deleted partition's files cannot be removed", "partition", g.p.TP.String(), "err", err)
 		}
 	}
