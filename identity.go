@@ -14,6 +14,7 @@ import (
 	"github.com/weirmq/weir/internal/disk"
 	"github.com/weirmq/weir/internal/kafka"
 	"github.com/weirmq/weir/internal/partition"
+	"github.com/weirmq/weir/internal/quorum"
 )
 
 // identity is which node of which cluster a log dir belongs to. It lies in
@@ -131,6 +132,21 @@ func holdsData(fs disk.FS, dir string) (name string, used bool) {
 		}
 	}
 	return "", false
+}
+
+// metadataThere refuses log dirs that hold partitions without the metadata that names
+// them: starting would take every partition for a stranger's.
+func metadataThere(fs disk.FS, metaDir string, dirs []partition.DirInfo) error {
+	if _, err := fs.Stat(filepath.Join(metaDir, quorum.Dir)); err == nil {
+		return nil
+	}
+	for _, d := range dirs {
+		if name, used := holdsData(fs, d.Path); d.Err == nil && used {
+			return fmt.Errorf("%s holds %s but the metadata log %s is gone: put that folder back, or start in an empty folder with --data-dir",
+				d.Path, name, filepath.Join(metaDir, quorum.Dir))
+		}
+	}
+	return nil
 }
 
 // newID is an id in Kafka's form: 22 characters of URL-safe base64.

@@ -262,6 +262,9 @@ func (s *Server) open(ctx context.Context, advertised []metadata.Listener) error
 		return err
 	}
 	metaDir := c.MetadataLogDir()
+	if err := metadataThere(fs, metaDir, parts.Dirs()); err != nil {
+		return err
+	}
 	q, err := quorum.Open(ctx, quorum.Options{
 		FS: fs, Dir: metaDir, Self: self, ClusterID: id.cluster, Log: s.log,
 		Controller: metadata.Config{

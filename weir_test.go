@@ -181,6 +181,13 @@ func TestStartRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(newer, "meta.properties"), "version=1\ncluster.id=abc\nnode.id=1\nweir.format=99\n")
+	headless := closedFolder(t)
+	if err := os.RemoveAll(filepath.Join(headless, "__weir_metadata")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(headless, "orders-0"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		what string
 		o    weir.Options
@@ -190,6 +197,7 @@ func TestStartRefusals(t *testing.T) {
 		{"folder in use", weir.Options{DataDir: used}, []string{"in use", used, "--data-dir"}},
 		{"Kafka's folder", weir.Options{DataDir: foreign}, []string{"Apache Kafka", foreign}},
 		{"folder without a name", weir.Options{DataDir: orphan}, []string{"orders-0", "meta.properties"}},
+		{"metadata gone", weir.Options{DataDir: headless}, []string{"orders-0", "__weir_metadata", "put that folder back"}},
 		{"newer folder", weir.Options{DataDir: newer}, []string{"99", "newer"}},
 		{"bad value", weir.Options{Overrides: []string{"num.partitions=none"}}, []string{"num.partitions", "none"}},
 		{"other node id", weir.Options{DataDir: closedFolder(t), Overrides: []string{"node.id=7"}}, []string{"node 1", "7"}},

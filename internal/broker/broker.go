@@ -47,7 +47,7 @@ type Broker struct {
 	handlers []handler // by key
 	sessions *sessions
 	pids     pidBlock
-	closed   atomic.Bool
+	warned   atomic.Int64 // second of the last warning about a request that does not parse
 }
 
 type handler func(b *Broker, r *wire.Request, req kmsg.Request) wire.Response
@@ -80,11 +80,21 @@ func (b *Broker) Handle(r *wire.Request) wire.Response {
 		body = slices.Clone(body)
 	}
 	if err := req.ReadFrom(body); err != nil {
-		b.o.Log.Warn("request does not parse: closing the connection", "api", kmsg.NameForKey(r.Key), "version", r.Version,
-			"client", r.ClientID, "peer", r.Conn.RemoteAddr().String(), "bytes", len(r.Body), "err", err)
+		b.malformed(r)
 		return wire.Response{Close: true, None: true}
 	}
 	return b.handlers[r.Key](b, r, req)
+}
+
+// malformed warns of a request that does not parse, once a second at most: whoever
+// sends one can send thousands.
+func (b *Broker) malformed(r *wire.Request) {
+	now := r.Received.Unix()
+	if last := b.warned.Load(); last == now || !b.warned.CompareAndSwap(last, now) {
+		return
+	}
+	b.o.Log.Warn("request does not parse: connection closed", "api", kmsg.NameForKey(r.Key), "version", r.Version,
+		"client", r.ClientID, "peer", r.Conn.RemoteAddr().String(), "bytes", len(r.Body))
 }
 
 // respond is a response that is ready.

@@ -615,14 +615,14 @@ func (c *Cleaning) Commit(now time.Time) (CleanStats, error) {
 	}
 	if c.gen != l.gen.Load() {
 		c.Abort()
-		return CleanStats{}, errGone
+		return CleanStats{}, ErrGone
 	}
 	segs := l.segments()
 	for _, g := range c.groups { // the writer may have removed segments since
 		i := slices.Index(segs, g.old[0])
 		if i < 0 || i+len(g.old) >= len(segs) || !slices.Equal(segs[i:i+len(g.old)], g.old) || segs[i+len(g.old)].base != g.next {
 			c.Abort()
-			return CleanStats{}, errGone
+			return CleanStats{}, ErrGone
 		}
 	}
 	for _, g := range c.groups {

@@ -8,8 +8,8 @@ import (
 // ErrClosed is the answer of a log after Close or Delete.
 var ErrClosed = errors.New("commitlog: closed")
 
-// errGone: the segment was removed under a reader, who looks again.
-var errGone = errors.New("commitlog: segment removed")
+// ErrGone: the segment was removed under a reader or a compaction, which looks again.
+var ErrGone = errors.New("commitlog: segment removed")
 
 // CorruptError says that bytes which were once whole no longer are: damage, not
 // the torn end that a crash leaves.

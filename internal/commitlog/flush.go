@@ -81,7 +81,7 @@ func (l *Log) syncAll(all bool) error {
 
 func (s *segment) sync() error {
 	f, err := s.acquire()
-	if err == errGone {
+	if err == ErrGone {
 		return nil
 	}
 	if err != nil {

@@ -42,7 +42,7 @@ func (l *Log) moved(gen uint64, err error) bool {
 		<-l.syncing
 		return true
 	}
-	return now != gen || errors.Is(err, errGone) || isNotExist(err)
+	return now != gen || errors.Is(err, ErrGone) || isNotExist(err)
 }
 
 func (l *Log) read(from, bound kafka.Offset, maxBytes int, minOne bool) (Slice, error) {
@@ -71,7 +71,7 @@ func (s *segment) read(from, bound kafka.Offset, maxBytes int, minOne bool) (Sli
 	f, err := s.acquire()
 	if err != nil {
 		if isNotExist(err) {
-			err = errors.Join(errGone, err)
+			err = errors.Join(ErrGone, err)
 		}
 		return Slice{}, false, err
 	}

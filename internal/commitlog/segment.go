@@ -81,7 +81,7 @@ func (s *segment) acquire() (*disk.Shared, error) {
 	s.openMu.Lock()
 	defer s.openMu.Unlock()
 	if s.gone {
-		return nil, errGone
+		return nil, ErrGone
 	}
 	if f := s.shared.Load(); f != nil && f.Acquire() {
 		return f, nil
@@ -228,7 +228,7 @@ func (s *segment) search(file io.ReaderAt, target kafka.Offset, size int64) (pla
 		return place{}, false, err
 	}
 	p, ok, err := hop(file, pos, size, target)
-	if err != nil && pos > 0 && !errors.Is(err, errGone) {
+	if err != nil && pos > 0 && !errors.Is(err, ErrGone) {
 		p, ok, err = hop(file, 0, size, target) // an index that lies costs time only
 	}
 	if err != nil {

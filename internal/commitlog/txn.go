@@ -79,7 +79,7 @@ func (s *segment) rebuildTxnsLocked(why error) error {
 	segs := l.segments()
 	i := slices.Index(segs, s)
 	if i < 0 {
-		return errGone
+		return ErrGone
 	}
 	var ps producers
 	first := 0

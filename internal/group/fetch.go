@@ -1,6 +1,8 @@
 package group
 
 import (
+	"maps"
+
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirmq/weir/internal/kafka"
@@ -47,6 +49,7 @@ func (s *Shard) fetchGroup(r *Request, q FetchGroup) kmsg.OffsetFetchResponseGro
 	if g := s.groups[q.Group.Group]; g != nil {
 		offsets = g.offsets
 	}
+	of := func(name string) map[int32]commit { return ofThisTopic(r.Topics, name, offsets[name]) }
 	if q.Group.Topics == nil {
 		for _, name := range sortedTopics(offsets) {
 			t := kmsg.OffsetFetchResponseGroupTopic{Topic: name}
@@ -57,10 +60,13 @@ func (s *Shard) fetchGroup(r *Request, q FetchGroup) kmsg.OffsetFetchResponseGro
 				}
 				t.TopicID = id
 			}
-			for _, p := range sortedPartitions(offsets[name]) {
-				t.Partitions = append(t.Partitions, fetched(p, offsets[name]))
+			commits := of(name)
+			for _, p := range sortedPartitions(commits) {
+				t.Partitions = append(t.Partitions, fetched(p, commits))
 			}
-			out.Topics = append(out.Topics, t)
+			if len(t.Partitions) > 0 {
+				out.Topics = append(out.Topics, t)
+			}
 		}
 		return out
 	}
@@ -70,8 +76,9 @@ func (s *Shard) fetchGroup(r *Request, q FetchGroup) kmsg.OffsetFetchResponseGro
 		if q.Version >= 10 {
 			name, known = r.Topics.TopicName(ask.TopicID)
 		}
+		commits := of(name)
 		for _, p := range ask.Partitions {
-			x := fetched(p, offsets[name])
+			x := fetched(p, commits)
 			if !known {
 				x = fetched(p, nil)
 				x.ErrorCode = code(kafka.ErrUnknownTopicID)
@@ -79,6 +86,32 @@ func (s *Shard) fetchGroup(r *Request, q FetchGroup) kmsg.OffsetFetchResponseGro
 			t.Partitions = append(t.Partitions, x)
 		}
 		out.Topics = append(out.Topics, t)
+	}
+	return out
+}
+
+// ofThisTopic leaves out commits made for an earlier topic of the same name: its
+// deletion was acknowledged, but a kill came before the group heard of it.
+func ofThisTopic(topics Topics, name string, commits map[int32]commit) map[int32]commit {
+	if topics == nil || len(commits) == 0 {
+		return commits
+	}
+	id, ok := topics.TopicID(name)
+	if !ok {
+		return commits
+	}
+	var out map[int32]commit
+	for p, c := range commits {
+		if c.topicID.IsZero() || c.topicID == id {
+			continue
+		}
+		if out == nil {
+			out = maps.Clone(commits)
+		}
+		delete(out, p)
+	}
+	if out == nil {
+		return commits
 	}
 	return out
 }

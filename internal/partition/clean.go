@@ -56,8 +56,8 @@ func (m *Manager) cleanOne(now time.Time) bool {
 	}
 	stats, err := dirtiest.clean(now)
 	switch {
-	case errors.Is(err, commitlog.ErrClosed):
-		return false // deleted, or the broker stops
+	case errors.Is(err, commitlog.ErrClosed), errors.Is(err, commitlog.ErrGone):
+		return false // deleted, or the broker stops; or retention took a segment meanwhile
 	case err != nil:
 		m.o.Log.Warn("compaction failed, trying again later", "partition", dirtiest.TP.String(), "err", err)
 		return false

@@ -26,18 +26,18 @@ func (m *Manager) housekeep() {
 		select {
 		case <-m.stop:
 			return
-		case now := <-retention.C:
-			m.retain(now)
+		case <-retention.C:
+			m.retain(time.Now()) // the ticker's own time is old when the loop was busy
 			retention.Reset(m.o.RetentionEvery)
-		case now := <-expire.C:
-			m.expireProducers(now)
+		case <-expire.C:
+			m.expireProducers(time.Now())
 			expire.Reset(m.o.ExpireEvery)
 		case <-check.C:
 			m.checkpoint(false)
 		case <-starts.C:
 			m.checkpoint(true)
-		case now := <-sweep.C:
-			m.sweep(now)
+		case <-sweep.C:
+			m.sweep(time.Now())
 		}
 	}
 }
@@ -88,12 +88,11 @@ func (m *Manager) sweep(now time.Time) {
 // start moved.
 func (m *Manager) checkpoint(onlyMoved bool) {
 	for _, d := range m.dirs {
-		if !d.changed.Swap(false) && onlyMoved {
-			continue
-		}
-		if err := d.checkpoint(); err != nil && !errors.Is(err, ErrOffline) {
-			m.o.Log.Warn("checkpoint not written, trying again: recovery after a kill would read more", "dir", d.path, "err", err)
+		if !onlyMoved {
 			d.changed.Store(true)
+		}
+		if err := d.saveMoved(); err != nil && !errors.Is(err, ErrOffline) {
+			m.o.Log.Warn("checkpoint not written, trying again: recovery after a kill would read more", "dir", d.path, "err", err)
 		}
 	}
 }
@@ -103,9 +102,7 @@ func (m *Manager) checkpoint(onlyMoved bool) {
 func (m *Manager) SaveStarts() error {
 	var errs []error
 	for _, d := range m.dirs {
-		if d.changed.Swap(false) {
-			errs = append(errs, d.checkpoint())
-		}
+		errs = append(errs, d.saveMoved())
 	}
 	return errors.Join(errs...)
 }

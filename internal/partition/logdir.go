@@ -195,13 +195,12 @@ func (d *logDir) flushLoop() {
 
 func (d *logDir) noteLogStart(*Partition) { d.changed.Store(true) }
 
-// checkpoint writes the recovery points, log starts and watermarks.
-func (d *logDir) checkpoint() error {
+// checkpointLocked writes the recovery points, log starts, cleaned offsets and
+// watermarks.
+func (d *logDir) checkpointLocked() error {
 	if f := d.failed.Load(); f != nil {
 		return f.err
 	}
-	d.writing.Lock()
-	defer d.writing.Unlock()
 	recovery := make(map[kafka.TopicPartition]kafka.Offset)
 	starts := make(map[kafka.TopicPartition]kafka.Offset)
 	hws := make(map[kafka.TopicPartition]kafka.Offset)
@@ -238,6 +237,21 @@ func (d *logDir) checkpoint() error {
 	return nil
 }
 
+// saveMoved writes the checkpoints if something moved since the last time, and returns
+// only when what had moved before the call is written.
+func (d *logDir) saveMoved() error {
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	if !d.changed.Swap(false) {
+		return nil
+	}
+	err := d.checkpointLocked()
+	if err != nil {
+		d.changed.Store(true)
+	}
+	return err
+}
+
 // close ends the workers. The partitions are closed by the Manager before.
 func (d *logDir) close(clean bool) error {
 	d.mu.Lock()
@@ -248,7 +262,8 @@ func (d *logDir) close(clean bool) error {
 	d.wg.Wait()
 	var err error
 	if d.failed.Load() == nil {
-		err = d.checkpoint()
+		d.changed.Store(true)
+		err = d.saveMoved()
 		if err == nil && clean {
 			err = d.fs.WriteAtomic(filepath.Join(d.path, cleanMarker), []byte("{\"version\":0}"))
 		}
