@@ -14,9 +14,11 @@ import (
 
 type oneTopic kafka.TopicID
 
-func (o oneTopic) TopicExists(string, kafka.TopicID, int32) bool    { return true }
-func (o oneTopic) TopicName(id kafka.TopicID) (string, bool)       { return "t", id == kafka.TopicID(o) }
-func (o oneTopic) TopicID(name string) (id kafka.TopicID, ok bool) { return kafka.TopicID(o), name == "t" }
+func (o oneTopic) TopicExists(string, kafka.TopicID, int32) bool { return true }
+func (o oneTopic) TopicName(id kafka.TopicID) (string, bool)     { return "t", id == kafka.TopicID(o) }
+func (o oneTopic) TopicID(name string) (id kafka.TopicID, ok bool) {
+	return kafka.TopicID(o), name == "t"
+}
 
 func TestCommitOfANamesake(t *testing.T) {
 	now := time.Unix(100, 0)

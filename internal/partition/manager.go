@@ -220,6 +220,7 @@ func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings
 		if err := m.missing(tp); err != nil {
 			return offline(err)
 		}
+		m.o.Log.Warn("partition's folder is in none of the log dirs: begun empty; is one left out of log.dirs?", "partition", tp.String(), "dir", d.path)
 	}
 	var recovery, start, cleaned kafka.Offset
 	if known { // what is saved for a folder that is gone belongs to an earlier topic of that name
