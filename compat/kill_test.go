@@ -53,6 +53,7 @@ func TestKills(t *testing.T) {
 	if err := vp.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { vp.Process.Kill() })
 	var wg sync.WaitGroup
 	acked := map[int]bool{}
 	var failures []string
