@@ -47,7 +47,7 @@ type Broker struct {
 	handlers []handler // by key
 	sessions *sessions
 	pids     pidBlock
-	warned   atomic.Int64 // second of the last warning about a request that does not parse
+	warned   atomic.Int64 // second of the last warning about a refused request
 }
 
 type handler func(b *Broker, r *wire.Request, req kmsg.Request) wire.Response
@@ -75,26 +75,32 @@ func (b *Broker) Handle(r *wire.Request) wire.Response {
 	req.SetVersion(r.Version)
 	body := r.Body
 	if r.Key != keyProduce {
+		if len(body) > maxBody {
+			return b.refuse(r, "request is too large: connection closed", "limit", maxBody)
+		}
 		// Decoded bytes alias the body, which goes back to the pool; the machines
 		// keep some of them (a member's metadata). Only Produce is worth the care.
 		body = slices.Clone(body)
 	}
 	if err := req.ReadFrom(body); err != nil {
-		b.malformed(r)
-		return wire.Response{Close: true, None: true}
+		return b.refuse(r, "request does not parse: connection closed")
 	}
 	return b.handlers[r.Key](b, r, req)
 }
 
-// malformed warns of a request that does not parse, once a second at most: whoever
-// sends one can send thousands.
-func (b *Broker) malformed(r *wire.Request) {
+// maxBody bounds requests that carry no records, in bytes. An element of a few bytes
+// costs a hundred times that decoded and answered (decision 0009).
+const maxBody = 8 << 20
+
+// refuse closes the connection of a request that cannot be answered. It warns once a
+// second at most: whoever sends one can send thousands.
+func (b *Broker) refuse(r *wire.Request, what string, more ...any) wire.Response {
 	now := r.Received.Unix()
-	if last := b.warned.Load(); last == now || !b.warned.CompareAndSwap(last, now) {
-		return
+	if last := b.warned.Load(); last != now && b.warned.CompareAndSwap(last, now) {
+		b.o.Log.Warn(what, append([]any{"api", kmsg.NameForKey(r.Key), "version", r.Version,
+			"client", r.ClientID, "peer", r.Conn.RemoteAddr().String(), "bytes", len(r.Body)}, more...)...)
 	}
-	b.o.Log.Warn("request does not parse: connection closed", "api", kmsg.NameForKey(r.Key), "version", r.Version,
-		"client", r.ClientID, "peer", r.Conn.RemoteAddr().String(), "bytes", len(r.Body))
+	return wire.Response{Close: true, None: true}
 }
 
 // respond is a response that is ready.

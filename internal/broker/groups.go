@@ -152,6 +152,9 @@ func (b *Broker) offsetFetch(r *wire.Request, req *kmsg.OffsetFetchRequest) wire
 			return resp
 		})
 	}
+	if len(req.Groups) > maxGroups {
+		return b.refuse(r, "request names too many groups: connection closed", "groups", len(req.Groups), "limit", maxGroups)
+	}
 	req.Groups = once(req.Groups, func(g kmsg.OffsetFetchRequestGroup) string { return g.Group })
 	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
 	resp.Groups = make([]kmsg.OffsetFetchResponseGroup, len(req.Groups))
@@ -170,6 +173,9 @@ func (b *Broker) offsetFetch(r *wire.Request, req *kmsg.OffsetFetchRequest) wire
 }
 
 func (b *Broker) describeGroups(r *wire.Request, req *kmsg.DescribeGroupsRequest) wire.Response {
+	if len(req.Groups) > maxGroups {
+		return b.refuse(r, "request names too many groups: connection closed", "groups", len(req.Groups), "limit", maxGroups)
+	}
 	req.Groups = once(req.Groups, func(g string) string { return g })
 	resp := req.ResponseKind().(*kmsg.DescribeGroupsResponse)
 	resp.Groups = make([]kmsg.DescribeGroupsResponseGroup, len(req.Groups))
@@ -192,6 +198,9 @@ func (b *Broker) describeGroups(r *wire.Request, req *kmsg.DescribeGroupsRequest
 }
 
 func (b *Broker) deleteGroups(r *wire.Request, req *kmsg.DeleteGroupsRequest) wire.Response {
+	if len(req.Groups) > maxGroups {
+		return b.refuse(r, "request names too many groups: connection closed", "groups", len(req.Groups), "limit", maxGroups)
+	}
 	resp := req.ResponseKind().(*kmsg.DeleteGroupsResponse)
 	resp.Groups = make([]kmsg.DeleteGroupsResponseGroup, len(req.Groups))
 	return b.manyGroups(r, len(req.Groups), resp,
@@ -221,6 +230,9 @@ func once[T any](in []T, name func(T) string) []T {
 	}
 	return out
 }
+
+// maxGroups bounds the groups of one request.
+const maxGroups = 10000
 
 // manyGroups asks the shard of each of n groups and answers when all did. set is
 // called once for each, one call at a time.
