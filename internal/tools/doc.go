@@ -10,8 +10,10 @@
 // and never ends the process: Execute returns the exit code, main exits.
 //
 // Goroutines: one for each bootstrap address while probing, gone when open
-// returns; the client's own, gone when the session is closed. A command runs
-// in its caller's goroutine and ends when its context does.
+// returns; one for a reader that may block, left behind in its Read when the
+// command is interrupted; one that watches over acknowledgements while produce
+// runs; the client's own, gone when the session is closed. A command runs in
+// its caller's goroutine and ends when its context does.
 //
 // Invariants: every wait is bounded by --timeout, except following a topic or
 // reading stdin, which end on SIGINT; stdout carries the answer only, stderr

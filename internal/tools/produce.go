@@ -123,15 +123,16 @@ type producer struct {
 
 	read int64 // records taken from the input
 
-	mu       sync.Mutex
-	acked    int64
-	bytes    int64
-	failed   int64
-	errors   map[string]int64
-	first    string // the first failure, as a sentence
-	firstNo  int64
-	fatal    context.CancelFunc // stops reading: nothing more can succeed
-	progress time.Time          // of the last acknowledgement or failure
+	mu      sync.Mutex
+	acked   int64
+	bytes   int64
+	failed  int64
+	errors  map[string]int64
+	first   string // the first failure, as a sentence
+	firstNo int64
+	fatal   context.CancelFunc // stops reading: nothing more can succeed
+	wait    patience
+	gaveUp  bool // wait is over
 }
 
 func (p *producer) run(ctx context.Context, files []string) error {
@@ -177,7 +178,7 @@ func (p *producer) run(ctx context.Context, files []string) error {
 	}
 
 	started := time.Now()
-	p.progress = started
+	p.wait = p.patience(props)
 	p.errors = map[string]int64{}
 	// Reading ends with SIGINT or a fatal error; sending goes on for what was
 	// read, as long as the broker answers.
@@ -186,9 +187,11 @@ func (p *producer) run(ctx context.Context, files []string) error {
 	p.fatal = stop
 	sctx, giveUp := context.WithCancel(context.WithoutCancel(p.ctx))
 	defer giveUp()
+	unwatch := p.watchOver(giveUp)
 	rerr := p.readAll(rctx, sctx, files, delim, max)
 	interrupted := p.ctx.Err() != nil
-	p.flush(sctx, giveUp, props)
+	p.cl.Flush(sctx)
+	unwatch()
 	p.settleRest()
 	return p.report(rerr, interrupted, time.Since(started))
 }
@@ -216,7 +219,6 @@ func (p *producer) options(props *settings) ([]kgo.Opt, int, error) {
 		kgo.MaxBufferedRecords(200_000),
 		kgo.MaxBufferedBytes(64 << 20),
 		kgo.ProducerLinger(5 * time.Millisecond),
-		kgo.RecordDeliveryTimeout(p.delivery(props)),
 	}
 	idempotent := true
 	switch acks {
@@ -250,15 +252,16 @@ func (p *producer) options(props *settings) ([]kgo.Opt, int, error) {
 	return opts, 128 << 20, nil
 }
 
-// delivery is how long one record may wait for its acknowledgement.
-func (p *producer) delivery(props *settings) time.Duration {
-	if props.delivery > 0 {
-		return props.delivery
+// patience is how long acknowledgements may take.
+func (p *producer) patience(props *settings) patience {
+	if d := props.delivery; d > 0 {
+		return patience{quiet: d, each: d}
 	}
 	if t := p.f.conn.timeout; t > 0 {
-		return max(t, time.Second)
+		t = max(t, time.Second)
+		return patience{quiet: t, each: max(t, 2*time.Minute)} // as the Java client's delivery.timeout.ms
 	}
-	return 24 * time.Hour
+	return patience{}
 }
 
 // checkTopic refuses a partition that does not exist before anything is sent.
@@ -294,15 +297,18 @@ func (p *producer) take(rctx, sctx context.Context, r *kgo.Record) bool {
 			p.stdout = p.stdout[:0]
 		}
 	}
-	p.cl.Produce(sctx, r, func(r *kgo.Record, err error) { p.settled(no, r, err) })
+	p.mu.Lock()
+	at := p.wait.sent(time.Now())
+	p.mu.Unlock()
+	p.cl.Produce(sctx, r, func(r *kgo.Record, err error) { p.settled(no, at, r, err) })
 	return rctx.Err() == nil && p.read != p.f.count
 }
 
 // settled is called by the client once for each record.
-func (p *producer) settled(no int64, r *kgo.Record, err error) {
+func (p *producer) settled(no int64, at time.Time, r *kgo.Record, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.progress = time.Now()
+	p.wait.settled(time.Now(), at)
 	if err == nil {
 		p.acked++
 		p.bytes += int64(len(r.Key) + len(r.Value))
@@ -319,7 +325,7 @@ func (p *producer) settled(no int64, r *kgo.Record, err error) {
 	}
 	switch {
 	case errors.Is(err, kerr.UnknownTopicOrPartition), errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.InvalidTopicException),
-		errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed), errors.Is(err, kgo.ErrRecordTimeout),
+		errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed),
 		errors.Is(err, kerr.UnsupportedVersion), errors.Is(err, kerr.SaslAuthenticationFailed):
 		p.fatal()
 	}
@@ -330,7 +336,7 @@ func produceErrorName(err error) string {
 		return ke.Message
 	}
 	switch {
-	case errors.Is(err, kgo.ErrRecordTimeout), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return "DELIVERY_TIMEOUT"
 	case errors.Is(err, kgo.ErrRecordRetries):
 		return "RETRIES_EXHAUSTED"
@@ -357,37 +363,42 @@ func (p *producer) sentence(err error) string {
 	return err.Error()
 }
 
-// flush waits until every record is acknowledged or failed, as long as there
-// is progress.
-func (p *producer) flush(sctx context.Context, giveUp context.CancelFunc, props *settings) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		p.cl.Flush(sctx)
-	}()
-	limit := p.delivery(props)
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	stop := context.AfterFunc(p.ctx, func() {
-		// Only a lost broker ends p.ctx with a Failure; SIGINT lets what was
-		// read be acknowledged first.
+// watchOver stops reading and sending when acknowledgements take too long or
+// the broker is lost. The returned function ends the watch.
+func (p *producer) watchOver(giveUp context.CancelFunc) (end func()) {
+	// Only a lost broker ends p.ctx with a Failure; SIGINT lets what was read be
+	// acknowledged first.
+	unhook := context.AfterFunc(p.ctx, func() {
 		if _, ok := errors.AsType[*Failure](context.Cause(p.ctx)); ok {
 			giveUp()
 		}
 	})
-	defer stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-tick.C:
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(step)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
 			p.mu.Lock()
-			stuck := time.Since(p.progress) > limit+time.Second
+			p.gaveUp = p.wait.over(time.Now())
+			over := p.gaveUp
 			p.mu.Unlock()
-			if stuck {
+			if over {
+				p.fatal()
 				giveUp()
+				return
 			}
 		}
+	})
+	return func() {
+		unhook()
+		close(done)
+		wg.Wait()
 	}
 }
 
@@ -449,6 +460,9 @@ func (p *producer) report(rerr error, interrupted bool, took time.Duration) erro
 		}
 		return &Failure{code, fmt.Errorf("%d of %s acknowledged, %d not (%s); the first, record %d: %s%s",
 			p.acked, plural(p.read, "record"), p.failed, strings.Join(names, ", "), p.firstNo, p.first, tail)}
+	case p.gaveUp && rerr == nil: // and then the last acknowledgements came after all
+		rerr = errors.New("the broker took too long; look at its log, or give a longer --timeout")
+		fallthrough
 	case rerr != nil:
 		return &Failure{code, fmt.Errorf("%s %s, then: %w", plural(p.acked, "record"), what, rerr)}
 	case interrupted:
