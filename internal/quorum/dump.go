@@ -2,12 +2,19 @@ package quorum
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/weirmq/weir/internal/disk"
 )
+
+// Recognize says whether a file that begins with head, at least 8 bytes, is a
+// log or snapshot file of this room.
+func Recognize(head []byte) bool {
+	return strings.HasPrefix(string(head), logMagic) || strings.HasPrefix(string(head), snapshotMagic)
+}
 
 // Dump writes one log or snapshot file as text: a line for each frame and
 // entry, and the records as they stand. It reads past nothing: at the first
@@ -26,7 +33,7 @@ func Dump(w io.Writer, fs disk.FS, path string) error {
 		return dumpRecords(w, s.data)
 	}
 	if len(b) < fileHeaderLen || string(b[:8]) != logMagic {
-		return fmt.Errorf("%s: neither a metadata log nor a metadata snapshot", path)
+		return &CorruptError{File: path, Err: errors.New("neither a metadata log nor a metadata snapshot")}
 	}
 	fmt.Fprintf(w, "log version %d\n", binary.BigEndian.Uint32(b[8:]))
 	for off := fileHeaderLen; ; {

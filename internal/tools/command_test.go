@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +21,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/weirmq/weir/internal/batch"
+	"github.com/weirmq/weir/internal/kafka"
 )
 
 // Shows: the commands do what their help says, print what scripts rely on, and
@@ -629,4 +635,66 @@ func TestDumpJSON(t *testing.T) {
 	if r = runIn(context.Background(), nil, "log", "dump", t.TempDir()); r.code != ExitUsage {
 		t.Errorf("a directory: %+v", r)
 	}
+}
+
+// A damaged file is shown as far as it goes and ends with 1, also where only a
+// checksum is wrong. What looks like damage in a record's text is none.
+func TestDumpDamage(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name string, b []byte) string {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	var sound []byte
+	for i := range 3 {
+		b := batch.NewBuilder(batch.Plain(batch.NoCodec))
+		b.Add(1000, nil, []byte("x\nbaseOffset: 7 isvalid: false\nRecords at position 0 cannot be read: no"))
+		v := b.Bytes()
+		v.Stamp(kafka.Offset(i), 0)
+		sound = append(sound, v...)
+	}
+	one := len(sound) / 3
+	bad := slices.Clone(sound)
+	bad[one+one-1] ^= 1
+
+	f := func(code int, wantErr string, args ...string) result {
+		t.Helper()
+		r := runIn(context.Background(), nil, append([]string{"log", "dump"}, args...)...)
+		if r.code != code || r.err != wantErr {
+			t.Errorf("dump %s: exit code %d, %q\n%s", args, r.code, r.err, r.out)
+		}
+		return r
+	}
+	good, broken := file("t-0/00000000000000000000.log", sound), file("t-1/00000000000000000000.log", bad)
+	f(0, "", good)
+	f(0, "", good, "--data")
+	f(0, "", good, "--data", "-o", "json")
+	for _, flags := range [][]string{{}, {"--records"}, {"--data"}, {"-o", "json"}, {"--data", "-o", "json"}} {
+		want := fmt.Sprintf("weir: %s is damaged at byte %d: the checksum of the batch does not match\n", broken, one)
+		r := f(1, want, append([]string{broken}, flags...)...)
+		if !strings.Contains(r.out, "baseOffset: 2 ") && !strings.Contains(r.out, `"baseOffset":2,`) {
+			t.Errorf("%s: what follows is not shown:\n%s", flags, r.out)
+		}
+	}
+	f(3, fmt.Sprintf("weir: %s is damaged at byte %d: the checksum of the batch does not match\n", broken, one), broken, good)
+
+	// The metadata log has a form of its own, known by what the file begins with.
+	meta := append([]byte("weirmeta\x00\x00\x00\x01\x00\x00\x00\x00"), make([]byte, 64)...)
+	for _, name := range []string{"__weir_metadata/00000000000000000002.log", "saved.log"} {
+		if r := f(0, "", file(name, meta)); !strings.Contains(r.out, "log version 1\n16 end\n") {
+			t.Errorf("metadata log: %s", r.out)
+		}
+	}
+	meta[16] = 1
+	cut := file("__weir_metadata/00000000000000000003.log", meta)
+	f(1, fmt.Sprintf("weir: %s is damaged at byte 16: broken frame\n", cut), cut)
+	cut = file("__weir_metadata/00000000000000000004.log", []byte("?"))
+	f(1, fmt.Sprintf("weir: %s is damaged at byte 0: neither a metadata log nor a metadata snapshot\n", cut), cut)
 }

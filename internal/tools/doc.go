@@ -6,7 +6,8 @@
 // of a peer that does not answer as a broker.
 //
 // Does not know: the broker. Everything goes through franz-go's client, so the
-// commands work against Weir and against any Kafka. It reads no environment
+// commands work against Weir and against any Kafka; log dump alone reads files,
+// through the rooms that own them. It reads no environment
 // and never ends the process: Execute returns the exit code, main exits.
 //
 // Goroutines: one for each bootstrap address while probing, gone when open

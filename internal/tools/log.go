@@ -15,7 +15,6 @@ import (
 
 	"github.com/weirmq/weir/internal/batch"
 	"github.com/weirmq/weir/internal/commitlog"
-	"github.com/weirmq/weir/internal/disk"
 )
 
 func logCommand(in IO) *cobra.Command {
@@ -31,14 +30,16 @@ func logDump(in IO) *cobra.Command {
 		Use:   "dump FILE...",
 		Short: "Print what files of a log hold, in the lines of Kafka's DumpLogSegments",
 		Long: `Print what files of a log hold, in the lines of Kafka's DumpLogSegments: .log,
-.index, .timeindex, .txnindex, .snapshot, and the checkpoints. It reads the files
-only, also while a broker runs; the last batch may then be half written.
+.index, .timeindex, .txnindex, .snapshot, and the checkpoints; and the files of the
+metadata log in __weir_metadata, a line for each frame, entry and record. It reads the
+files only, also while a broker runs; the last batch may then be half written.
 
 JSON (-o json): one object a line, with "file", "kind" (batch, record, entry or note)
-and the names of the text form; a note has "text". With --data a record has also
+and the names of the text form; a note, as every line of the metadata log, has "text". With --data a record has also
 key, payload and headers as weir consume -J writes them.
 
-It exits 1 when a file is damaged, after what could be read of it.`,
+It exits 1 when a file is damaged, after what could be read of it, and 3 when others
+were sound.`,
 		Example: `  weir log dump weir-data/orders-0/00000000000000000000.log --data`,
 		Args:    wantArgs(1, -1, "a file"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -55,16 +56,20 @@ It exits 1 when a file is damaged, after what could be read of it.`,
 					w, opts.Render = lines, renderJSON
 				}
 				if err == nil {
-					err = commitlog.Dump(w, disk.OS, name, opts)
+					err = dumpFile(w, name, opts)
 				}
 				if lines != nil && lines.err != nil {
 					return failf("cannot write to stdout: %w", lines.err)
 				}
-				if err != nil {
+				d, isDamaged := errors.AsType[*damage](err)
+				switch {
+				case isDamaged:
+					t.failed("%s is damaged at byte %d: %v", name, d.at, d.err)
+				case err != nil:
 					t.failed("cannot dump %s: %v", name, unwrapPath(err))
-					continue
+				default:
+					t.ok++
 				}
-				t.ok++
 			}
 			return t.err()
 		},
