@@ -252,6 +252,9 @@ func TestFlippedBits(t *testing.T) {
 		if err == nil || !errors.As(err, &c) && !strings.Contains(err.Error(), "version") {
 			t.Fatalf("byte %d: %v", i, err)
 		}
+		if c != nil && !strings.Contains(err.Error(), ": put the folder "+filepath.Dir(c.File)+" back from a copy, or start in an empty folder with --data-dir; weir log dump "+c.File+" shows") {
+			t.Fatalf("byte %d: no way out in: %v", i, err)
+		}
 	}
 }
 

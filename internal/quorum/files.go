@@ -37,10 +37,15 @@ type CorruptError struct {
 	File   string
 	Offset int64
 	Err    error
+	Try    string // a way out, when it stops a start
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("metadata log %s is damaged at byte %d: %v", e.File, e.Offset, e.Err)
+	s := fmt.Sprintf("metadata log %s is damaged at byte %d: %v", e.File, e.Offset, e.Err)
+	if e.Try != "" {
+		s += ": " + e.Try
+	}
+	return s
 }
 
 func (e *CorruptError) Unwrap() error { return e.Err }
@@ -101,7 +106,19 @@ func parseName(name, suffix string) (uint64, bool) {
 }
 
 // openFiles reads what is there, or begins an empty log for id.
+//
+// Its way out of damage is no cut at the damaged byte, though the rest would
+// load: producer ids given out behind it would be given out again, and a new
+// producer taken for an old one loses records as duplicates.
 func openFiles(fsys disk.FS, dir string, id start, log *slog.Logger) (*files, *stored, error) {
+	w, st, err := readFiles(fsys, dir, id, log)
+	if c, ok := errors.AsType[*CorruptError](err); ok {
+		c.Try = fmt.Sprintf("put the folder %s back from a copy, or start in an empty folder with --data-dir; weir log dump %s shows what the file still holds", dir, c.File)
+	}
+	return w, st, err
+}
+
+func readFiles(fsys disk.FS, dir string, id start, log *slog.Logger) (*files, *stored, error) {
 	w := &files{fs: fsys, dir: dir, log: log, id: id}
 	entries, err := fsys.ReadDir(dir)
 	fresh := errors.Is(err, fs.ErrNotExist)
