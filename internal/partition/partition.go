@@ -180,6 +180,12 @@ func (p *Partition) flush() {
 		p.dir.fail(err)
 		return
 	}
+	p.flushed(upTo)
+}
+
+// flushed takes note of a flush that has made everything below upTo safe. Two
+// workers may flush at once, so the later one to come may know less.
+func (p *Partition) flushed(upTo kafka.Offset) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.flushDue || p.Failed() != nil {
@@ -187,7 +193,9 @@ func (p *Partition) flush() {
 	}
 	s := p.settings.Load()
 	if s.flushesByCount() && p.log.Unflushed() >= s.FlushMessages {
-		p.advanceLocked(upTo, p.hwSize)
+		if upTo > p.leader.ReadBound(true) {
+			p.advanceLocked(upTo, p.hwSize)
+		}
 		p.dir.requestFlush(p) // more came meanwhile: still due
 		return
 	}

@@ -181,6 +181,34 @@ func TestGroupCommit(t *testing.T) {
 	})
 }
 
+// Two workers flush one partition; the first to end its sync is the last to say so,
+// when more has been flushed and a flush is due again.
+func TestFlushesOvertake(t *testing.T) {
+	s := plain()
+	s.FlushMessages = 2
+	m := open(t, disk.NewMem(1), s, topic("a", topicA, 1))
+	defer m.Close()
+	p := m.Get(topicA, 0)
+	m.dirs[0].mu.Lock() // no worker gets anything: the test is the workers
+	m.dirs[0].stop = true
+	m.dirs[0].mu.Unlock()
+	early := mustAppend(t, p, 2).Last + 1
+	mustAppend(t, p, 2)
+	p.flush()
+	if hw := p.HighWatermark(); hw != 4 {
+		t.Fatalf("watermark %d after a flush of 4", hw)
+	}
+	mustAppend(t, p, 2)
+	p.flushed(early)
+	if hw := p.HighWatermark(); hw != 4 {
+		t.Errorf("watermark %d after an older flush", hw)
+	}
+	p.flush()
+	if hw := p.HighWatermark(); hw != 6 {
+		t.Errorf("watermark %d after a flush of 6", hw)
+	}
+}
+
 func TestFlushByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := plain()
