@@ -92,7 +92,7 @@ func parseIdentity(path string, text []byte) (identity, error) {
 	id := identity{file: path, node: -1}
 	props, err := config.ParseProperties(text)
 	if err != nil {
-		return id, fmt.Errorf("%s is damaged: %w: restore it from another log dir of this node", path, err)
+		return id, fmt.Errorf("%s is damaged: %w: restore it from a copy or from another log dir of this node", path, err)
 	}
 	format := ""
 	for _, p := range props {
@@ -102,7 +102,7 @@ func parseIdentity(path string, text []byte) (identity, error) {
 		case "node.id", "broker.id":
 			n, err := strconv.ParseInt(p.Value, 10, 32)
 			if err != nil {
-				return id, fmt.Errorf("%s is damaged: %s=%s is no number: restore it from another log dir of this node", path, p.Key, p.Value)
+				return id, fmt.Errorf("%s is damaged: %s=%s is no number: restore it from a copy or from another log dir of this node", path, p.Key, p.Value)
 			}
 			id.node = kafka.BrokerID(n)
 		case formatKey:
@@ -113,7 +113,7 @@ func parseIdentity(path string, text []byte) (identity, error) {
 	case format == "" && id.cluster != "":
 		return id, fmt.Errorf("%s was written by Apache Kafka: Weir does not take over its metadata; start in an empty folder with --data-dir, and copy the data with a client", filepath.Dir(path))
 	case err != nil || id.cluster == "" || id.node < 0:
-		return id, fmt.Errorf("%s is damaged: it lacks cluster.id, node.id or %s: restore it from another log dir of this node", path, formatKey)
+		return id, fmt.Errorf("%s is damaged: it lacks cluster.id, node.id or %s: restore it from a copy or from another log dir of this node", path, formatKey)
 	case n > dataFormat:
 		return id, fmt.Errorf("%s is in data format %d, newer than the %d this Weir knows: start the newer Weir again", filepath.Dir(path), n, dataFormat)
 	}

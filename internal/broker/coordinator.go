@@ -51,9 +51,9 @@ func (b *Broker) findCoordinator(r *wire.Request, req *kmsg.FindCoordinatorReque
 	switch req.CoordinatorType {
 	case groupKey:
 	case txnKey:
-		// Not TRANSACTIONAL_ID_AUTHORIZATION_FAILED: nobody lacks a right. Every
-		// client takes this code as final and shows the text.
-		return respond(build(kafka.ErrUnsupportedVersion, noTransactions))
+		// The one code that the Java client and librdkafka both take as final
+		// (docs/decisions/0007); the text says what is meant.
+		return respond(build(kafka.ErrTransactionalIDAuthorizationFailed, noTransactions))
 	default:
 		return respond(build(kafka.ErrInvalidRequest, ""))
 	}

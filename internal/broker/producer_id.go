@@ -32,7 +32,7 @@ func (b *Broker) initProducerID(r *wire.Request, req *kmsg.InitProducerIDRequest
 	resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
 	resp.ProducerID, resp.ProducerEpoch = -1, -1
 	if req.TransactionalID != nil {
-		resp.ErrorCode = int16(kafka.ErrUnsupportedVersion)
+		resp.ErrorCode = int16(kafka.ErrTransactionalIDAuthorizationFailed)
 		if *req.TransactionalID == "" {
 			resp.ErrorCode = int16(kafka.ErrInvalidRequest)
 		}

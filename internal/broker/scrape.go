@@ -40,6 +40,7 @@ func (b *Broker) brokerState() metrics.Broker {
 		m.Partitions++
 		if p.Failed() != nil {
 			m.OfflineReplicas++
+			m.ClusterOffline++ // nobody else has a copy
 			continue
 		}
 		m.Leaders++

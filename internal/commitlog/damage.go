@@ -22,16 +22,29 @@ const (
 	damageChunk = 1 << 20
 )
 
+// acceptFile in a partition's folder tells the next start to cut the log at the damage
+// instead of refusing it. It is removed once that is done.
+const acceptFile = "accept-loss"
+
+func (op *opening) wayOut() string {
+	return "restore the file from a copy, or give up everything from there on with: touch " + op.file(acceptFile)
+}
+
+// acceptLoss says whether the folder holds acceptFile.
+func (op *opening) acceptLoss() bool {
+	_, err := op.fs.Stat(op.file(acceptFile))
+	return err == nil
+}
+
 // lost is the error of a log whose synced records are not there any more.
 func (op *opening) lost(file string, pos int64, next kafka.Offset, why error) error {
-	return &CorruptError{file, pos, fmt.Errorf("%w, at offset %d, but records below %d were synced: restore the file from a copy, or accept the loss by deleting %s from the log dir",
-		why, next, op.cfg.RecoveryPoint, "recovery-point-offset-checkpoint")}
+	return &CorruptError{file, pos, fmt.Errorf("%w, at offset %d, but records below %d were synced: %s", why, next, op.cfg.RecoveryPoint, op.wayOut())}
 }
 
 // judge says whether the bad bytes at pos of segment s (the next batch should begin
 // there, at or above offset next) are damage in the middle of the log. more: later
 // segments hold batches.
-func judge(f disk.File, pos, size int64, next kafka.Offset, more bool, why error) error {
+func (op *opening) judge(f disk.File, pos, size int64, next kafka.Offset, more bool, why error) error {
 	behind, err := wholeBatchBehind(f, pos, size, next)
 	if err != nil {
 		return err
@@ -46,8 +59,7 @@ func judge(f disk.File, pos, size int64, next kafka.Offset, more bool, why error
 	if err != nil || hole {
 		return err
 	}
-	return &CorruptError{f.Name(), pos, fmt.Errorf("%w, at offset %d, and whole batches follow: restore the file from a copy, or give up all from there on with: truncate -s %d %s",
-		why, next, pos, f.Name())}
+	return &CorruptError{f.Name(), pos, fmt.Errorf("%w, at offset %d, and whole batches follow: %s", why, next, op.wayOut())}
 }
 
 // wholeBatchBehind finds the first place behind pos where a whole batch with a right

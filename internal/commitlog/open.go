@@ -48,6 +48,7 @@ func Open(cfg Config) (*Log, error) {
 
 // opening is the state of one Open.
 type opening struct {
+	accepting bool // acceptFile was there
 	*Log
 	cfg   *Config
 	segs  []*segment
@@ -60,6 +61,9 @@ func (op *opening) run() error {
 		return err
 	}
 	if !fresh {
+		if op.accepting = op.acceptLoss(); op.accepting {
+			op.cfg.Clean, op.cfg.RecoveryPoint = false, 0 // every batch is checked
+		}
 		if err := op.strays(); err != nil {
 			return err
 		}
@@ -111,7 +115,10 @@ func (op *opening) run() error {
 	if !op.cfg.Clean {
 		newest = op.cfg.RecoveryPoint
 	}
-	return op.restoreProducers(op.cfg.Now.UnixMilli(), newest)
+	if err := op.restoreProducers(op.cfg.Now.UnixMilli(), newest); err != nil || !op.accepting {
+		return err
+	}
+	return op.fs.Remove(op.file(acceptFile))
 }
 
 // list reads the folder, or makes it.
@@ -514,8 +521,10 @@ func (op *opening) recoverSegment(s *segment, first bool) (dropped int64, why, e
 			if s.next < op.cfg.RecoveryPoint && op.cfg.LogStart < op.cfg.RecoveryPoint {
 				return 0, nil, op.lost(f.Name(), sc.pos, s.next, err)
 			}
-			if bad := judge(f, sc.pos, size, s.next, more, err); bad != nil {
-				return 0, nil, bad
+			if !op.accepting {
+				if bad := op.judge(f, sc.pos, size, s.next, more, err); bad != nil {
+					return 0, nil, bad
+				}
 			}
 			why = err
 			break

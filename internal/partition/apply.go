@@ -12,6 +12,8 @@ import (
 // goroutine, in order; when it returns, the topics the delta made are open. The
 // first call opens everything the image names.
 func (m *Manager) Apply(img *metadata.Image, d *metadata.Delta) {
+	m.applying.Lock()
+	defer m.applying.Unlock()
 	if m.image.Load() == nil {
 		m.openAll(img)
 		m.syncDirs()

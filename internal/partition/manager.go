@@ -62,6 +62,8 @@ type Manager struct {
 	stop    chan struct{}
 	wg      sync.WaitGroup
 
+	applying sync.Mutex // one change of the set of partitions at a time
+
 	goneMu sync.Mutex
 	gone   []leaving // deleted partitions whose files go after the delete delay
 }
@@ -261,6 +263,40 @@ func (m *Manager) missing(tp kafka.TopicPartition) error {
 	return nil
 }
 
+// reopenFull tries again to open partitions that met a full disk when they were made.
+func (m *Manager) reopenFull() {
+	m.applying.Lock()
+	defer m.applying.Unlock()
+	img := m.image.Load()
+	for _, p := range m.All() {
+		if p.log != nil || p.dir.failed.Load() != nil || !disk.IsNoSpace(p.Failed()) {
+			continue
+		}
+		t, ok := img.TopicByID(p.ID)
+		if !ok || int(p.TP.Partition) >= len(t.Partitions) {
+			continue
+		}
+		if free, _, err := m.o.FS.Space(p.dir.path); err == nil && free < reopenRoom {
+			continue // it would fail again, and say so each time
+		}
+		again := m.open(img, t, p.TP.Partition, m.o.Settings(img, t.Name), map[string]*logDir{p.TP.String(): p.dir})
+		if again.Failed() != nil {
+			continue
+		}
+		again.dir.grew.Store(true)
+		m.syncDirs()
+		m.mu.Lock()
+		m.parts[partKey{t.ID, p.TP.Partition}] = again
+		m.mu.Unlock()
+		m.startShard(again)
+		p.waiters.fireAll(true)
+		m.o.Log.Info("partition is online: there is room again", "partition", p.TP.String())
+	}
+}
+
+// reopenRoom is the room below which reopening is not tried.
+const reopenRoom = 1 << 20
+
 // lead makes p the leader under the image's epoch.
 func (m *Manager) lead(p *Partition, mp *metadata.Partition) {
 	p.mu.Lock()
@@ -379,11 +415,17 @@ func (m *Manager) Close() error {
 	var errs []error
 	failed := make(map[*logDir]bool)
 	each(all, m.atOnce(), func(p *Partition) {
-		if err := p.close(); err != nil {
-			mu.Lock()
+		err := p.close()
+		if err == nil && p.closed.Load() {
+			return
+		}
+		// One that was offline counts too: its files must be looked at again, and
+		// the mark stands for every partition of the dir.
+		mu.Lock()
+		defer mu.Unlock()
+		failed[p.dir] = true
+		if err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", p.TP, err))
-			failed[p.dir] = true
-			mu.Unlock()
 		}
 	})
 	for _, d := range m.dirs {

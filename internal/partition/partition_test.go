@@ -508,3 +508,56 @@ func TestMissingFolderAndNamesakes(t *testing.T) {
 		t.Errorf("the namesake's first record went to %d", tk.Base)
 	}
 }
+
+// A partition that is offline at the stop keeps the dir from being marked clean: the
+// next life must look at its files again.
+func TestOfflinePartitionIsNotMarkedClean(t *testing.T) {
+	mem := disk.NewMem(1)
+	m := open(t, mem, plain(), topic("a", topicA, 1))
+	mustAppend(t, m.Get(topicA, 0), 5)
+	if err := m.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := mem.RemoveAll("/data/a-0"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		m = open(t, mem, plain(), topic("a", topicA, 1))
+		if m.Get(topicA, 0).Failed() == nil {
+			t.Fatal("the partition without its folder is online")
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := mem.Stat("/data/" + cleanMarker); err == nil {
+			t.Fatal("marked clean with a partition offline")
+		}
+	}
+}
+
+// A partition made on a full disk comes online by itself when there is room.
+func TestMadeOnAFullDisk(t *testing.T) {
+	mem := disk.NewMem(1)
+	f := disk.NewFaulty(mem)
+	m := open(t, f, plain())
+	defer m.Close()
+	mem.SetFree(0)
+	remove := f.Inject(disk.Fault{Op: disk.OpWrite, Path: "a-0", Err: syscall.ENOSPC})
+	img, _ := image()
+	d := img.Edit()
+	d.Apply(topic("a", topicA, 1))
+	m.Apply(d.Done(2))
+	if m.Get(topicA, 0).Failed() == nil {
+		t.Fatal("a partition was made without writing: the test shows nothing")
+	}
+	m.reopenFull()
+	if m.Get(topicA, 0).Failed() == nil {
+		t.Error("online without room")
+	}
+	remove(true)
+	mem.SetFree(1 << 30)
+	m.reopenFull()
+	if tk := mustAppend(t, m.Get(topicA, 0), 1); tk.Base != 0 {
+		t.Errorf("first record at %d", tk.Base)
+	}
+}
