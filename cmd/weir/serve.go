@@ -34,7 +34,7 @@ flushed and marked clean. A second signal ends it at once.
 
 Exit codes: 0 stopped in order, 1 the broker could not start or failed, 2 usage or
 configuration.`,
-		Args: cobra.MaximumNArgs(1),
+		Args: tools.WantArgs(0, 1, "one properties file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := logger(in, level, format)
 			if err != nil {

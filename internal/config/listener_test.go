@@ -100,6 +100,20 @@ func TestListeners(t *testing.T) {
 	refuse("listener.security.protocol.map=A:TCP", `"A:TCP" is not NAME:PROTOCOL`)
 	refuse("listener.security.protocol.map=A:SSL,a:SSL", "A stands in it twice")
 
+	// What follows from a wrong listener is not told again as something else.
+	alone := func(file string) {
+		t.Helper()
+		_, _, err := Load(Source{File: []byte(file)})
+		if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "configuration listeners") {
+			t.Errorf("%q: want one sentence about listeners, got: %v", file, err)
+		}
+	}
+	alone("listeners=PLAINTEXT://127.0.0.1:99999")
+	alone("listeners=PLAINTEXT://127.0.0.1:99999\nadvertised.listeners=PLAINTEXT://a:1")
+	alone("listeners=")
+	alone("listeners=C://:1\ncontroller.listener.names=C")
+	refuse("listeners=PLAINTEXT://127.0.0.1:99999\nadvertised.listeners=PLAINTEXT://a:x", `port "x" is not a number`)
+
 	s, _, _ := Load(Source{File: []byte("listeners=PLAINTEXT://:9092")})
 	if a, _ := s.Advertised(); a[0].Host != "localhost" {
 		t.Errorf("without a host name: %v", a)

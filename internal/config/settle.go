@@ -69,6 +69,7 @@ func (s *Static) settleListeners(hostname string, bad func(key, reason string)) 
 		}
 		reasons = nil // advertise says them
 	}
+	unread := len(reasons) > 0
 	for i, a := range listeners {
 		reasons = append(reasons, clashes(a, listeners[:i])...)
 		if why := unserved(a.Security); why != "" {
@@ -83,7 +84,12 @@ func (s *Static) settleListeners(hostname string, bad func(key, reason string)) 
 		bad(key, r)
 	}
 	s.listeners = listeners
-	s.advert, reasons = s.advertise(hostname, security)
+	if key == "listeners" && (unread || !clients) {
+		// What to compare with is not known: only the form can be looked at.
+		_, reasons = s.parseListeners("advertised.listeners", security)
+	} else {
+		s.advert, reasons = s.advertise(hostname, security)
+	}
 	for _, r := range reasons {
 		bad("advertised.listeners", r)
 	}

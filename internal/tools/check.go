@@ -28,7 +28,7 @@ started and nothing is asked over the network.
 JSON (-o json): {"ok","settings","findings":[{"severity","key","where","message"}]}
 
 It exits 2 when the broker would not start.`,
-		Args: wantArgs(0, 1, "one file"),
+		Args: WantArgs(0, 1, "one file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			src := config.Source{Overrides: overrides, DataDir: dataDir}
 			if !noEnv {
@@ -125,7 +125,7 @@ range, and whether it has an effect in Weir. Without a key: all keys, a line eac
 
 JSON (-o json): {"keys":[{"name","of","type","default","allowed","unit","importance",
 "scope","status","why","doc","synonyms","kafka_default","differs_because"}]}`,
-		Args: wantArgs(0, 1, "one key"),
+		Args: WantArgs(0, 1, "one key"),
 		RunE: func(c *cobra.Command, args []string) error {
 			name := ""
 			if len(args) == 1 {

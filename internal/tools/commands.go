@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,7 +69,7 @@ func ExitCode(err error) int {
 // prints the error, if any, as one line on stderr and returns the exit code.
 // Errors that cobra finds itself, such as an unknown command, are usage errors.
 func Execute(ctx context.Context, root *cobra.Command, in IO) int {
-	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SilenceErrors, root.SilenceUsage, root.DisableSuggestions = true, true, true
 	root.SetFlagErrorFunc(flagError)
 	root.SetIn(in.Stdin)
 	root.SetOut(in.Stdout)
@@ -77,8 +79,12 @@ func Execute(ctx context.Context, root *cobra.Command, in IO) int {
 		return ExitOK
 	}
 	f, ok := errors.AsType[*Failure](err)
-	if !ok && strings.HasPrefix(err.Error(), "unknown command") {
-		f, ok = &Failure{ExitUsage, fmt.Errorf("%s; weir --help lists the commands", strings.Join(strings.Fields(err.Error()), " "))}, true
+	if m := unknownCommand.FindStringSubmatch(err.Error()); !ok && m != nil {
+		say := "; " + root.Name() + " --help lists the commands"
+		if near := nearest(m[1], subcommands(root)); near != "" && m[2] == root.Name() {
+			say = ": did you mean " + near + "?"
+		}
+		f, ok = &Failure{ExitUsage, fmt.Errorf("unknown command %q for %s%s", m[1], m[2], say)}, true
 	}
 	if !ok {
 		f = &Failure{ExitFailed, err}
@@ -87,6 +93,18 @@ func Execute(ctx context.Context, root *cobra.Command, in IO) int {
 		fmt.Fprintf(in.Stderr, "weir: %v\n", f.Err)
 	}
 	return f.Code
+}
+
+// unknownCommand is cobra's sentence for a word below the root that is none.
+var unknownCommand = regexp.MustCompile(`^unknown command "(.*)" for "(.*)"$`)
+
+func subcommands(c *cobra.Command) (names []string) {
+	for _, s := range c.Commands() {
+		if s.IsAvailableCommand() {
+			names = append(names, s.Name())
+		}
+	}
+	return names
 }
 
 func flagError(c *cobra.Command, err error) error {
@@ -111,23 +129,32 @@ func Commands(in IO) []*cobra.Command {
 	return cmds
 }
 
-// family is a command that only holds others.
+// family is a command that only holds others. It takes its arguments as they
+// come: flags belong behind the command's name, and a wrong name must not be
+// told as a wrong flag.
 func family(use, short string, subs ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{
 		Use:   use,
 		Short: short,
 		Long:  short + "." + exitHelp,
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 || args[0] == "help" || slices.Contains(args, "--help") || slices.Contains(args, "-h") {
 				return c.Help()
 			}
-			var names []string
-			for _, s := range c.Commands() {
-				names = append(names, s.Name())
+			names := subcommands(c)
+			has := strings.Join(names, ", ")
+			word := firstWord(args)
+			if word == "" {
+				flag, _, _ := strings.Cut(args[0], "=")
+				return usagef("unknown flag %s for %s: say first what to do, one of %s", flag, c.CommandPath(), has)
 			}
-			return usagef("unknown command %q for %s: it has %s", args[0], c.CommandPath(), strings.Join(names, ", "))
+			if near := nearest(word, names); near != "" {
+				return usagef("unknown command %q for %s: did you mean %s? It has %s", word, c.CommandPath(), near, has)
+			}
+			return usagef("unknown command %q for %s: it has %s", word, c.CommandPath(), has)
 		},
-		Args: cobra.ArbitraryArgs,
+		Args:               cobra.ArbitraryArgs,
+		DisableFlagParsing: true,
 	}
 	for _, s := range subs {
 		s.SilenceErrors, s.SilenceUsage = true, true
@@ -137,8 +164,60 @@ func family(use, short string, subs ...*cobra.Command) *cobra.Command {
 	return c
 }
 
-// wantArgs refuses a number of arguments outside [min, max]; max < 0: no bound.
-func wantArgs(min, max int, what string) cobra.PositionalArgs {
+// firstWord is the first argument that is neither a flag nor, as far as can be
+// told without knowing the flags, the value of one.
+func firstWord(args []string) string {
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case !strings.HasPrefix(a, "-"):
+			return a
+		case !strings.Contains(a, "=") && (len(a) == 2 || strings.HasPrefix(a, "--")):
+			i++
+		}
+	}
+	return ""
+}
+
+// nearest is the name that was probably meant, or empty when none is near: the
+// only one that begins so, or the one with the fewest letters to change.
+func nearest(given string, names []string) string {
+	best, cost, begin := "", len(given)/3+1, []string(nil)
+	for _, n := range names {
+		if d := distance(given, n); d < cost {
+			best, cost = n, d
+		}
+		if len(given) > 1 && strings.HasPrefix(n, given) {
+			begin = append(begin, n)
+		}
+	}
+	if best == "" && len(begin) == 1 {
+		return begin[0]
+	}
+	return best
+}
+
+// distance is the number of letters to add, drop or change.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diag := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			diag, row[j] = row[j], min(diag+cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// WantArgs refuses a number of arguments outside [min, max]; max < 0: no bound.
+func WantArgs(min, max int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		switch {
 		case len(args) < min:

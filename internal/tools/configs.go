@@ -91,7 +91,7 @@ JSON (-o json): {"entity_type","entity","configs":[{"key","value","source","sens
 entity is null for the broker default, a sensitive value is null.`,
 		Example: `  weir config get topic orders
   weir config get broker 1 log.retention.ms`,
-		Args: wantArgs(1, -1, "topic NAME, broker ID or broker default"),
+		Args: WantArgs(1, -1, "topic NAME, broker ID or broker default"),
 		RunE: func(c *cobra.Command, args []string) error {
 			e, keys, err := parseEntity(args)
 			if err != nil {
@@ -198,7 +198,7 @@ func configSet(in IO) *cobra.Command {
 JSON (-o json): {"entity_type","entity","ok","error","message"}`,
 		Example: `  weir config set topic orders retention.ms=3600000 cleanup.policy=compact,delete
   weir config set broker default log.retention.ms=86400000 --delete log.segment.bytes`,
-		Args: wantArgs(1, -1, "topic NAME, broker ID or broker default, and KEY=VALUE"),
+		Args: WantArgs(1, -1, "topic NAME, broker ID or broker default, and KEY=VALUE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			e, sets, err := parseEntity(args)
 			if err != nil {
@@ -232,7 +232,7 @@ func configDelete(in IO) *cobra.Command {
 		Long: `Go back to the default of the keys named. ` + entityHelp + `
 
 JSON (-o json): {"entity_type","entity","ok","error","message"}`,
-		Args: wantArgs(2, -1, "topic NAME, broker ID or broker default, and KEY"),
+		Args: WantArgs(2, -1, "topic NAME, broker ID or broker default, and KEY"),
 		RunE: func(c *cobra.Command, args []string) error {
 			e, keys, err := parseEntity(args)
 			if err != nil {

@@ -39,7 +39,7 @@ func groupList(in IO) *cobra.Command {
 		Long: `List groups.
 
 JSON (-o json): {"groups":[{"group","type","protocol_type","state","coordinator"}]}`,
-		Args: wantArgs(0, 0, "no argument"),
+		Args: WantArgs(0, 0, "no argument"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := conn.admin(c.Context(), in)
 			if err != nil {
@@ -151,7 +151,7 @@ JSON (-o json): {"groups":[{"group","state","type","protocol_type","assignor",
 "host","partitions":[{"topic","partition"}]}],"partitions":[{"topic","partition",
 "committed_offset","metadata","log_end_offset","lag","member_id","client_id","host",
 "error"}],"total_lag"}]}; what is not known is null.`,
-		Args: wantArgs(1, -1, "a group name"),
+		Args: WantArgs(1, -1, "a group name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := conn.admin(c.Context(), in)
 			if err != nil {
@@ -382,7 +382,7 @@ func groupDelete(in IO) *cobra.Command {
 		Long: `Delete groups without members, and their commits, at once and without asking.
 
 JSON (-o json): {"groups":[{"group","ok","error"}]}`,
-		Args: wantArgs(1, -1, "a group name"),
+		Args: WantArgs(1, -1, "a group name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := conn.admin(c.Context(), in)
 			if err != nil {

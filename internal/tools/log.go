@@ -41,7 +41,7 @@ key, payload and headers as weir consume -J writes them.
 It exits 1 when a file is damaged, after what could be read of it, and 3 when others
 were sound.`,
 		Example: `  weir log dump weir-data/orders-0/00000000000000000000.log --data`,
-		Args:    wantArgs(1, -1, "a file"),
+		Args:    WantArgs(1, -1, "a file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			t := &tally{in: in}
 			for _, name := range args {

@@ -299,6 +299,8 @@ func TestSettings(t *testing.T) {
 	f("bootstrap.servers=x", "")
 	f("acks=2", "want all, 1 or 0")
 	f("lingr.ms=5", "the nearest is linger.ms")
+	f("foo=bar", "property foo is not known: give a client property by librdkafka's")
+	f("quite.another.thing=1", "quite.another.thing is not known: give")
 	f("linger.ms", "write key=value")
 	f("fetch.min.bytes=x", "want a number from 1")
 	f("ssl.truststore.type=JKS", "want PEM")

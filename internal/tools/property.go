@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"math"
 	"os"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -343,12 +344,18 @@ func loadSettings(file string, pairs []string, warn io.Writer) (*settings, error
 		if ignored[key] {
 			continue
 		}
-		near := nearest(key, known)
+		hint := ""
+		if near := nearest(key, slices.Sorted(maps.Keys(known))); near != "" {
+			hint = "; the nearest is " + near
+		}
 		if g.from != "" {
-			fmt.Fprintf(warn, "weir: %s: property %s is not known and has no effect; the nearest is %s\n", g.from, g.key, near)
+			fmt.Fprintf(warn, "weir: %s: property %s is not known and has no effect%s\n", g.from, g.key, hint)
 			continue
 		}
-		return nil, usagef("property %s is not known; the nearest is %s", g.key, near)
+		if hint == "" {
+			hint = ": give a client property by librdkafka's or the Java client's name"
+		}
+		return nil, usagef("property %s is not known%s", g.key, hint)
 	}
 	return s, nil
 }
@@ -423,39 +430,4 @@ func partitioner(name string) (kgo.Partitioner, error) {
 		return kgo.RoundRobinPartitioner(), nil
 	}
 	return nil, fmt.Errorf("want murmur2, consistent, random or roundrobin")
-}
-
-// nearest is the known property with the smallest edit distance to key.
-func nearest(key string, known map[string]*property) string {
-	names := make([]string, 0, len(known))
-	for n := range known {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	best, at := "", math.MaxInt
-	for _, n := range names {
-		if d := distance(key, n); d < at {
-			best, at = n, d
-		}
-	}
-	return best
-}
-
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diag := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			diag, row[j] = row[j], min(diag+cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }

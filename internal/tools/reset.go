@@ -54,7 +54,7 @@ JSON (-o json): {"group","executed","partitions":[{"topic","partition","current_
 "new_offset","note","error"}]}; current_offset is null where there is no commit.`,
 		Example: `  weir group reset billing --topic orders --to-earliest
   weir group reset billing --topic orders:0,1 --to-datetime 2026-01-31T08:00:00Z --execute`,
-		Args: wantArgs(1, 1, "one group name"),
+		Args: WantArgs(1, 1, "one group name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			has := c.Flags().Changed
 			var to []resetTo

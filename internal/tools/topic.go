@@ -80,7 +80,7 @@ func topicCreate(in IO) *cobra.Command {
 
 JSON (-o json): {"topics":[{"name","id","partitions","replication_factor","ok","error","message"}]}`,
 		Example: `  weir topic create orders -p 6 -c retention.ms=3600000`,
-		Args:    wantArgs(1, -1, "a topic name"),
+		Args:    WantArgs(1, -1, "a topic name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, err := parseConfigs(configs)
 			if err != nil {
@@ -183,7 +183,7 @@ func topicList(in IO) *cobra.Command {
 		Long: `List topics, or those whose name contains TEXT.
 
 JSON (-o json): {"topics":[{"name","id","partitions","replication_factor","internal"}]}`,
-		Args: wantArgs(0, 1, "one text to look for"),
+		Args: WantArgs(0, 1, "one text to look for"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := conn.admin(c.Context(), in)
 			if err != nil {
@@ -271,7 +271,7 @@ Only configuration set on the topic itself is shown; weir config get shows all.
 JSON (-o json): {"topics":[{"name","id","internal","replication_factor","configs":{},
 "partitions":[{"partition","leader","leader_epoch","replicas","isr","offline_replicas",
 "log_start_offset","log_end_offset","error"}]}]}; unknown offsets are null.`,
-		Args: wantArgs(1, -1, "a topic name"),
+		Args: WantArgs(1, -1, "a topic name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := conn.admin(c.Context(), in)
 			if err != nil {
@@ -424,7 +424,7 @@ func topicAlter(in IO) *cobra.Command {
 JSON (-o json): {"topics":[{"name","ok","error","message"}]}`,
 		Example: `  weir topic alter orders --partitions 12
   weir topic alter orders -c retention.ms=3600000 --delete-config cleanup.policy`,
-		Args: wantArgs(1, -1, "a topic name"),
+		Args: WantArgs(1, -1, "a topic name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			alters, err := parseAlters(configs, deletes)
 			if err != nil {
@@ -549,7 +549,7 @@ func topicDelete(in IO) *cobra.Command {
 		Long: `Delete topics and their records, at once and without asking.
 
 JSON (-o json): {"topics":[{"name","ok","error","message"}]}`,
-		Args: wantArgs(1, -1, "a topic name"),
+		Args: WantArgs(1, -1, "a topic name"),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := conn.admin(c.Context(), in)
 			if err != nil {
