@@ -44,6 +44,22 @@ func Explain(name string) string {
 	return b.String()
 }
 
+// Known says whether Explain has more to tell about a name than that nothing
+// knows it: its key, also behind "listener.name.x.", or, with a nil key, why it
+// has no effect.
+func Known(name string) (k *Key, why string, ok bool) {
+	if k, prefix, ok := resolve(name); k != nil {
+		return k, "", true
+	} else if ok {
+		return nil, prefix, true
+	}
+	if k := topicIndex[name]; k != nil {
+		return k, "", true
+	}
+	why, ok = legacy(name)
+	return nil, why, ok
+}
+
 func explainKey(b *strings.Builder, k *Key, prefix string) {
 	kind := "broker"
 	if k.Topic {
@@ -79,7 +95,7 @@ func explainKey(b *strings.Builder, k *Key, prefix string) {
 		if of := topicsBehind(k.Name); len(of) > 0 {
 			row("default of", "topic key %s", strings.Join(of, ", "))
 		}
-		row("environment", "%s", EnvName(k.Name))
+		row("environment", "%s", EnvName(prefix+k.Name))
 	}
 }
 

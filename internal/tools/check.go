@@ -131,9 +131,9 @@ JSON (-o json): {"keys":[{"name","of","type","default","allowed","unit","importa
 			if len(args) == 1 {
 				name = args[0]
 			}
-			broker, ok1 := config.Lookup(name)
-			topic, ok2 := config.LookupTopic(name)
-			if name != "" && !ok1 && !ok2 {
+			broker, why, known := config.Known(name)
+			topic, isTopic := config.LookupTopic(name)
+			if name != "" && !known {
 				return usagef("%s", strings.Join(strings.Fields(config.Explain(name)), " "))
 			}
 			if !out.json {
@@ -144,14 +144,15 @@ JSON (-o json): {"keys":[{"name","of","type","default","allowed","unit","importa
 			switch {
 			case name == "":
 				keys = append(config.BrokerKeys(), config.TopicKeys()...)
-			case ok1 && ok2 && broker != topic:
+			case isTopic && broker != topic:
 				keys = []*config.Key{broker, topic}
-			case ok1:
+			case broker != nil:
 				keys = []*config.Key{broker}
-			default:
-				keys = []*config.Key{topic}
 			}
 			views := []keyView{}
+			if known && broker == nil {
+				views = append(views, keyView{Name: name, Of: "broker", Status: config.NoEffect.String(), Why: why, Synonyms: []string{}})
+			}
 			for _, k := range keys {
 				v := keyView{
 					Name: k.Name, Of: "broker", Type: fmt.Sprint(k.Type), Allowed: k.Allowed, Unit: k.Unit,
@@ -160,6 +161,8 @@ JSON (-o json): {"keys":[{"name","of","type","default","allowed","unit","importa
 				}
 				if k.Topic {
 					v.Of = "topic"
+				} else if name != "" {
+					v.Name = name // with listener.name.x. before it
 				}
 				if !k.Null {
 					v.Default = &k.Default

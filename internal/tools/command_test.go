@@ -194,6 +194,16 @@ func TestConfigs(t *testing.T) {
 	w.line(2, "", "config set topic t retention.ms")
 	w.line(2, "", "config get")
 
+	for _, line := range []string{"config get broker 7", "config set broker 7 log.retention.ms=7", "config delete broker 7 log.retention.ms"} {
+		r := w.line(1, "", line)
+		want := "weir: broker 7 does not exist: the cluster has broker 0\n"
+		if r.err != want {
+			t.Errorf("%s: %s", line, r.err)
+		}
+	}
+	two := newWorld(t, kfake.NumBrokers(2))
+	two.has("two brokers", two.line(1, "", "config get broker 7").err, "broker 7 does not exist: the cluster has brokers 0,1")
+
 	r := runIn(context.Background(), strings.NewReader("num.partitions=x\n"), "config", "check", "-")
 	if r.code != ExitUsage || !strings.Contains(r.out, "num.partitions") {
 		t.Errorf("check of a bad value: %+v", r)
@@ -208,8 +218,23 @@ func TestConfigs(t *testing.T) {
 	if r = runIn(context.Background(), nil, "config", "explain", "num.partitions"); r.code != 0 || !strings.Contains(r.out, "num.partitions") {
 		t.Errorf("explain: %+v", r)
 	}
-	if r = runIn(context.Background(), nil, "config", "explain", "num.partition"); r.code != ExitUsage || !strings.Contains(r.err, "num.partitions") {
+	if r = runIn(context.Background(), nil, "config", "explain", "num.partition"); r.code != ExitUsage || r.out != "" || !strings.Contains(r.err, "num.partitions") {
 		t.Errorf("explain of an unknown key: %+v", r)
+	}
+	// A key that is known to have no effect is explained as others are.
+	for key, want := range map[string]string{
+		"zookeeper.connect":                "zookeeper.connect has no effect: Weir has no ZooKeeper",
+		"log.message.format.version":       "log.message.format.version has no effect: Kafka removed it in 4.0",
+		"config.providers.x":               "config.providers.x has no effect: it is for a Java plug-in",
+		"listener.name.a.ssl.key.password": "listener.name.a.ssl.key.password (broker key)",
+	} {
+		if r = runIn(context.Background(), nil, "config", "explain", key); r.code != 0 || r.err != "" || !strings.HasPrefix(r.out, want) {
+			t.Errorf("explain %s: %+v", key, r)
+		}
+		r = runIn(context.Background(), nil, "config", "explain", key, "-o", "json")
+		if r.code != 0 || r.err != "" || !strings.Contains(r.out, `"name": "`+key+`"`) || !strings.Contains(r.out, `"why": "`) {
+			t.Errorf("explain %s as JSON: %+v", key, r)
+		}
 	}
 }
 
@@ -424,7 +449,10 @@ func TestGroups(t *testing.T) {
 	w.has("when", w.line(0, "", "group reset g -t t --to-datetime 1700000000").err, "understood as 1970-01-20", "write 1700000000000")
 	w.line(3, "", "group reset g -t t:0,9 --to-earliest")
 	w.line(3, "", "group reset g -t t --shift-by 1") // partition 2 has no commit
-	w.line(1, "", "group reset g -t nope --to-earliest")
+	r = w.line(1, "", "group reset g -t nope --to-earliest")
+	if r.out != "" || strings.Count(r.err, "\n") != 1 || !strings.Contains(r.err, "topic nope: UNKNOWN_TOPIC_OR_PARTITION") {
+		t.Errorf("reset of an unknown topic alone: %+v", r)
+	}
 	for _, bad := range []string{"group reset g", "group reset g -t t", "group reset g --to-earliest", "group reset g -t t --to-earliest --to-latest",
 		"group reset g -t t --all-topics --to-latest", "group reset g -t t:x --to-latest", "group reset g -t t --to-offset -1",
 		"group reset g -t t --to-datetime soon", "group reset g -t t --by-duration soon", "group reset g h -t t --to-latest"} {

@@ -166,7 +166,7 @@ func (s *session) configs(e entity) ([]configView, error) {
 		resp, err = s.adm.DescribeBrokerConfigs(s.ctx, e.brokers()...)
 	}
 	if err != nil {
-		return nil, s.explain(doing, err)
+		return nil, cmp.Or(s.noBroker(e), s.explain(doing, err))
 	}
 	if len(resp) == 0 {
 		return nil, failf("cannot %s: the broker did not answer for it", doing)
@@ -181,6 +181,27 @@ func (s *session) configs(e entity) ([]configView, error) {
 	}
 	slices.SortFunc(views, func(a, b configView) int { return cmp.Compare(a.Key, b.Key) })
 	return views, nil
+}
+
+// noBroker says that the broker of e does not exist, if that is so: the client
+// knows it and says it of its own, without which there are.
+func (s *session) noBroker(e entity) error {
+	if e.kind != "broker" || e.name == "" {
+		return nil
+	}
+	all, err := s.adm.ListBrokers(s.ctx)
+	if err != nil {
+		return nil
+	}
+	ids := all.NodeIDs()
+	if len(ids) == 0 || slices.Contains(ids, e.brokers()[0]) {
+		return nil
+	}
+	noun := "broker"
+	if len(ids) > 1 {
+		noun = "brokers"
+	}
+	return failf("%s does not exist: the cluster has %s %s", e, noun, ints(ids))
 }
 
 func configSet(in IO) *cobra.Command {
@@ -272,7 +293,7 @@ func alterConfig(c *cobra.Command, in IO, conn *connFlags, out output, e entity,
 	}
 	doing := "change the configuration of " + e.String()
 	if err != nil {
-		return s.explain(doing, err)
+		return cmp.Or(s.noBroker(e), s.explain(doing, err))
 	}
 	r := kadm.AlterConfigsResponse{Err: kerr.UnknownServerError, ErrMessage: "the broker did not answer for it"}
 	if len(resp) > 0 {

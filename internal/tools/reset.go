@@ -251,9 +251,10 @@ func (s *session) reset(in IO, group string, want map[string][]int32, to resetTo
 			}
 		}
 	}
-	if asJSON {
+	switch {
+	case asJSON:
 		err = writeJSON(in.Stdout, map[string]any{"group": group, "executed": execute, "partitions": plan})
-	} else {
+	case len(plan) > 0: // else all was told as it failed
 		tab := newTable("GROUP", "TOPIC", ">PARTITION", ">CURRENT-OFFSET", ">NEW-OFFSET", "NOTE")
 		for _, p := range plan {
 			note := p.Note
@@ -264,7 +265,7 @@ func (s *session) reset(in IO, group string, want map[string][]int32, to resetTo
 		}
 		tab.dropEmpty()
 		err = tab.write(in.Stdout)
-		if !execute {
+		if !execute && t.ok > 0 {
 			fmt.Fprintln(in.Stderr, "weir: this is the plan only; --execute carries it out")
 		}
 	}

@@ -172,6 +172,9 @@ func (s *session) explain(doing string, err error) error {
 	if f, ok := errors.AsType[*Failure](err); ok {
 		return f
 	}
+	if parts, ok := errors.AsType[*kadm.ShardErrors](err); ok && len(parts.Errs) > 0 {
+		err = parts.Errs[0].Err // the sentence is for people: one reason of several
+	}
 	if f, ok := errors.AsType[*Failure](context.Cause(s.ctx)); ok {
 		return f
 	}
