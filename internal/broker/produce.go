@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"runtime"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -125,7 +126,7 @@ func (b *Broker) producePartition(req *kmsg.ProduceRequest, t *metadata.Topic, i
 	}
 	rules := p.Settings().Rules
 	rules.NowMs, rules.NoZstd = now.UnixMilli(), req.Version < 7
-	checked, err := validate(req.Version, in.Records, &rules)
+	checked, err := b.validate(req.Version, in.Records, &rules)
 	if err == nil && checked.Batch.Transactional() {
 		return fail(kafka.ErrTransactionalIDAuthorizationFailed, "transactions are not served yet: send without transactional.id")
 	}
@@ -160,10 +161,21 @@ func (b *Broker) producePartition(req *kmsg.ProduceRequest, t *metadata.Topic, i
 	return p, ticket
 }
 
-func validate(version int16, records []byte, rules *batch.Rules) (batch.Checked, error) {
+// unpacking is how many batches are decompressed at once: each may grow to
+// max.decompressed.message.bytes, and more than the cores can work on only cost memory.
+var unpacking = max(runtime.GOMAXPROCS(0), 2)
+
+func (b *Broker) validate(version int16, records []byte, rules *batch.Rules) (batch.Checked, error) {
 	if version >= 3 {
+		if len(records) >= batch.HeaderLen && batch.View(records).Codec() == batch.NoCodec {
+			return batch.Validate(records, rules)
+		}
+		b.unpack <- struct{}{}
+		defer func() { <-b.unpack }()
 		return batch.Validate(records, rules)
 	}
+	b.unpack <- struct{}{}
+	defer func() { <-b.unpack }()
 	return batch.UpConvert(records, rules)
 }
 

@@ -41,6 +41,17 @@ func (op *opening) lost(file string, pos int64, next kafka.Offset, why error) er
 	return &CorruptError{file, pos, fmt.Errorf("%w, at offset %d, but records below %d were synced: %s", why, next, op.cfg.RecoveryPoint, op.wayOut())}
 }
 
+// emptied is the error of a synced, closed segment among the first n that has no bytes:
+// only compaction leaves such.
+func (op *opening) emptied(n int) error {
+	for _, s := range op.segs[:n] {
+		if s.size == 0 && !op.accepting && !op.options().Compact {
+			return op.lost(op.path(s.base, logExt), 0, s.base, errTorn)
+		}
+	}
+	return nil
+}
+
 // judge says whether the bad bytes at pos of segment s (the next batch should begin
 // there, at or above offset next) are damage in the middle of the log. more: later
 // segments hold batches.

@@ -127,3 +127,19 @@ func TestLostSynced(t *testing.T) {
 		}
 	}
 }
+
+// A closed segment is never empty: emptied by something else, it stops the log.
+func TestEmptiedSegment(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.SegmentBytes = 20_000 })
+	w.fillTo(500, 60)
+	second := w.l.segments()[1].base
+	if err := w.l.Close(true); err != nil {
+		t.Fatal(err)
+	}
+	w.cfg.Clean, w.cfg.RecoveryPoint = true, w.l.Flushed()
+	w.edit(fileName(second, logExt), func([]byte) []byte { return nil })
+	var ce *CorruptError
+	if _, err := Open(w.cfg); !errors.As(err, &ce) || !strings.HasSuffix(ce.File, fileName(second, logExt)) {
+		t.Fatalf("open: %v", err)
+	}
+}

@@ -321,6 +321,9 @@ func (op *opening) recover() error {
 	n := len(op.segs)
 	first := n - 1
 	if op.cfg.Clean {
+		if err := op.emptied(n - 1); err != nil {
+			return err
+		}
 		ok, err := op.segs[n-1].tail()
 		if err != nil {
 			return err
@@ -331,6 +334,9 @@ func (op *opening) recover() error {
 		op.log.Warn("log was closed cleanly but its end is damaged: recovering", "partition", op.tp.String())
 	} else {
 		first = findSegment(op.segs, op.cfg.RecoveryPoint)
+		if err := op.emptied(first); err != nil {
+			return err
+		}
 	}
 	for i := first; i < len(op.segs); i++ {
 		s := op.segs[i]

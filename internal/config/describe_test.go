@@ -44,6 +44,7 @@ num.partitions=+3
 `
 
 var describeDiffers = map[string]string{
+	"max.decompressed.message.bytes": "our default bounds what a small batch may take",
 	"listeners":                      "changed with a restart only",
 	"listener.security.protocol.map": "changed with a restart only",
 	"min.insync.replicas":            "Kafka sets it for the cluster when its eligible leader replicas come on; Weir has none",

@@ -65,14 +65,15 @@ var (
 type ownDefault struct{ value, why string }
 
 var ownDefaults = map[string]ownDefault{
-	"socket.receive.buffer.bytes": {"-1", "the system adapts the buffer to the connection; a fixed size is a bound on fast and long links"},
-	"socket.send.buffer.bytes":    {"-1", "the system adapts the buffer to the connection; a fixed size is a bound on fast and long links"},
-	"socket.listen.backlog.size":  {"4096", "many clients that connect again at once must all fit; a connection that does not is lost for a second or more"},
-	"listeners":                   {"PLAINTEXT://127.0.0.1:9092", "nothing is opened to the network unasked; when only advertised.listeners is set, the same ports are opened on all addresses"},
-	"node.id":                     {"1", "a single node starts without a configuration"},
-	"process.roles":               {"broker,controller", "a single node starts without a configuration"},
-	"log.dir":                     {"./weir-data", "--data-dir replaces it; data must not lie in /tmp"},
-	"controller.listener.names":   {"", "a quorum of one needs no controller listener"},
+	"max.decompressed.message.bytes": {"268435456", "a batch of a few kilobytes must not be able to take 2 GiB"},
+	"socket.receive.buffer.bytes":    {"-1", "the system adapts the buffer to the connection; a fixed size is a bound on fast and long links"},
+	"socket.send.buffer.bytes":       {"-1", "the system adapts the buffer to the connection; a fixed size is a bound on fast and long links"},
+	"socket.listen.backlog.size":     {"4096", "many clients that connect again at once must all fit; a connection that does not is lost for a second or more"},
+	"listeners":                      {"PLAINTEXT://127.0.0.1:9092", "nothing is opened to the network unasked; when only advertised.listeners is set, the same ports are opened on all addresses"},
+	"node.id":                        {"1", "a single node starts without a configuration"},
+	"process.roles":                  {"broker,controller", "a single node starts without a configuration"},
+	"log.dir":                        {"./weir-data", "--data-dir replaces it; data must not lie in /tmp"},
+	"controller.listener.names":      {"", "a quorum of one needs no controller listener"},
 }
 
 // needsRestart are keys Kafka can change while running and Weir cannot.
