@@ -120,7 +120,11 @@ func (s *Server) start(ctx context.Context, o Options) error {
 	s.static, s.warnings = static, warnings
 	s.view.Store(static.View())
 	for _, w := range warnings {
-		s.log.Warn(w.Message, "key", w.Key, "where", w.Where)
+		about := []any{"key", w.Key}
+		if w.Where != "" {
+			about = append(about, "where", w.Where)
+		}
+		s.log.Warn(w.Message, about...)
 	}
 	if err := unsupportedRoles(static); err != nil {
 		return &ConfigError{err}
@@ -454,10 +458,20 @@ func (s *Server) ClusterID() string { return s.quorum.Image().ClusterID() }
 // NodeID is this broker's id.
 func (s *Server) NodeID() int32 { return int32(s.static.NodeID()) }
 
-// DataDirs are the log dirs, absolute where that can be found out.
-func (s *Server) DataDirs() []string {
-	var out []string
+// DataDirs are the log dirs in use, absolute where that can be found out.
+func (s *Server) DataDirs() []string { return s.logDirs(true) }
+
+// FailedDirs are the log dirs of the configuration that are not in use, because
+// they could not be opened or failed since.
+func (s *Server) FailedDirs() []string { return s.logDirs(false) }
+
+func (s *Server) logDirs(wantSound bool) (out []string) {
+	used := s.parts.Dirs()
 	for _, d := range s.static.LogDirs() {
+		sound := slices.ContainsFunc(used, func(i partition.DirInfo) bool { return i.Path == d && i.Err == nil })
+		if sound != wantSound {
+			continue
+		}
 		if abs, err := filepath.Abs(d); err == nil {
 			d = abs
 		}

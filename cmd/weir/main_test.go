@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weirmq/weir/internal/tools"
 )
@@ -65,5 +67,56 @@ func TestServeConfig(t *testing.T) {
 	}
 	if code, _, _ = run("serve", filepath.Join(t.TempDir(), "none.properties")); code != tools.ExitUsage {
 		t.Errorf("no file: exit code %d", code)
+	}
+}
+
+// served is what serve printed until it was ready, or ended.
+func served(t *testing.T, args ...string) (code int, out, errs string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var o, e bytes.Buffer
+	in := tools.IO{Stdin: strings.NewReader(""), Stdout: writer(func(p []byte) (int, error) {
+		if bytes.Contains(p, []byte("ready ")) {
+			cancel()
+		}
+		return o.Write(p)
+	}), Stderr: &e}
+	c := root(in)
+	c.SetArgs(append([]string{"serve", "--override", "listeners=PLAINTEXT://127.0.0.1:0", "--override", "weir.http.listener="}, args...))
+	code = tools.Execute(ctx, c, in)
+	return code, o.String(), e.String()
+}
+
+type writer func(p []byte) (int, error)
+
+func (w writer) Write(p []byte) (int, error) { return w(p) }
+
+// The start block names the log dirs in use, and those that failed as left out.
+func TestServeLeavesOut(t *testing.T) {
+	good, bad := t.TempDir(), filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(bad, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, errs := served(t, "--override", "log.dirs="+good+","+bad)
+	if want := "\ndata     " + good + ", " + bad + " (left out)\n"; code != tools.ExitOK || !strings.Contains(out, want) {
+		t.Errorf("exit code %d, want %q in it\nstdout: %s\nstderr: %s", code, want, out, errs)
+	}
+}
+
+// A warning says where a key was set, or nothing of it.
+func TestServeWarning(t *testing.T) {
+	dir, err := os.MkdirTemp("/tmp", "weir-test-")
+	if err != nil {
+		t.Skip("no /tmp here")
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	code, _, errs := served(t, "--data-dir", dir)
+	if code != tools.ExitOK || !strings.Contains(errs, "is in /tmp") || strings.Contains(errs, "where=") {
+		t.Errorf("exit code %d: %s", code, errs)
+	}
+	_, _, errs = served(t, "--override", "log.dirs="+dir)
+	if !strings.Contains(errs, `where="--override log.dirs"`) {
+		t.Error(errs)
 	}
 }

@@ -108,7 +108,11 @@ func announce(in tools.IO, s *weir.Server, took time.Duration) {
 	if a := s.HTTPAddr(); a != "" {
 		fmt.Fprintf(&b, "http     http://%s/\n", a)
 	}
-	fmt.Fprintf(&b, "data     %s\n", strings.Join(s.DataDirs(), ", "))
+	data := s.DataDirs()
+	for _, d := range s.FailedDirs() {
+		data = append(data, d+" (left out)")
+	}
+	fmt.Fprintf(&b, "data     %s\n", strings.Join(data, ", "))
 	fmt.Fprintf(&b, "ready    in %d ms, node %d of cluster %s\n", took.Milliseconds(), s.NodeID(), s.ClusterID())
 	bootstrap := ""
 	if s.Addr() != "127.0.0.1:9092" {
