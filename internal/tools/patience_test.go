@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -55,6 +57,53 @@ func TestProduceGivesUp(t *testing.T) {
 	}
 }
 
+// The reason that a broker gives again and again is told, not only that it took
+// too long.
+func TestProduceTellsWhy(t *testing.T) {
+	w := newWorld(t, kfake.SeedTopics(2, "t"))
+	w.cluster.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		resp := req.ResponseKind().(*kmsg.ProduceResponse)
+		for _, rt := range req.(*kmsg.ProduceRequest).Topics {
+			st := kmsg.NewProduceResponseTopic()
+			st.Topic, st.TopicID = rt.Topic, rt.TopicID
+			for _, rp := range rt.Partitions {
+				sp := kmsg.NewProduceResponseTopicPartition()
+				sp.Partition, sp.BaseOffset, sp.ErrorCode = rp.Partition, -1, kerr.KafkaStorageError.Code
+				st.Partitions = append(st.Partitions, sp)
+			}
+			resp.Topics = append(resp.Topics, st)
+		}
+		return resp, nil, true
+	})
+	r := runIn(context.Background(), strings.NewReader("a\nb\n"), "produce", "t", "-p", "1", "-b", w.servers, "--timeout", "1s")
+	if r.code != ExitFailed {
+		t.Errorf("exit code %d", r.code)
+	}
+	w.has("storage", r.err, "0 of 2 records acknowledged", "(KAFKA_STORAGE_ERROR 2)", "record 1: KAFKA_STORAGE_ERROR: ")
+}
+
+func TestRefusals(t *testing.T) {
+	f := func(want string, to ...string) {
+		t.Helper()
+		var r refusals
+		for _, s := range to {
+			r.Log(kgo.LogLevelDebug, "produced", "broker", "0", "to", s)
+		}
+		r.Log(kgo.LogLevelDebug, "wrote", "to", "t[0{retrying@-1,1(NOT_ENOUGH_REPLICAS: x)}]")
+		got := errorName(r.of(0))
+		if got != want {
+			t.Errorf("%q: got %q, want %q", to, got, want)
+		}
+	}
+	f("")
+	f("KAFKA_STORAGE_ERROR", "t[0{retrying@-1,1(KAFKA_STORAGE_ERROR: Disk error.)}, 1{0=>1}]")
+	f("", "t[1{retrying@-1,1(KAFKA_STORAGE_ERROR: Disk error.)}, 0{0=>1}]")
+	f("", "t[0{retrying@-1,1(KAFKA_STORAGE_ERROR: Disk error.)}]", "t[0{7=>8}]")
+	f("NOT_ENOUGH_REPLICAS", "t[0{7=>8}, 1{7=>9}]", "t[1{1=>2}, 0{retrying@-1,12(NOT_ENOUGH_REPLICAS: few)}]")
+	f("", "t[0{retrying@-1,1(NO_SUCH_NAME: x)}]", "t[0{", "", "t[0{skipped@1}]")
+}
+
 type endless struct {
 	first string
 	stop  <-chan struct{}
@@ -72,36 +121,44 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func TestPatience(t *testing.T) {
 	t0 := time.UnixMilli(1_700_000_000_000)
-	at := func(s float64) time.Time { return t0.Add(time.Duration(s * float64(time.Second))) }
-	over := func(p *patience, s float64, want bool) {
+	now := 0.0
+	until := func(p *patience, s float64, want bool) { // looks every 0.1 s until then
 		t.Helper()
-		if got := p.over(at(s)); got != want {
-			t.Errorf("at %v s: over is %v", s, got)
+		got := false
+		for ; now < s; now += 0.1 {
+			got = got || p.over(t0.Add(time.Duration(now*float64(time.Second))))
+		}
+		if got != want {
+			t.Errorf("until %v s: over is %v", s, got)
 		}
 	}
-	p := &patience{quiet: 10 * time.Second, each: 60 * time.Second}
-	over(p, 100, false) // nothing waits
-	one := p.sent(at(100))
-	over(p, 109, false)
-	over(p, 110, true)
-	two := p.sent(at(105))
-	p.settled(at(108), one)
-	over(p, 117, false) // something came at 108
-	over(p, 118, true)
-	p.settled(at(118), two)
-	over(p, 1000, false)
+	p := newPatience(10*time.Second, 60*time.Second, t0)
+	until(p, 100, false) // nothing waits
+	one := p.send()
+	until(p, 105, false)
+	two := p.send()
+	until(p, 108, false)
+	p.settle(one)
+	until(p, 117, false) // something came at 108
+	until(p, 119, true)
+	p.settle(two)
+	until(p, 1000, false)
 
-	hung := p.sent(at(1000))
-	for s := 1000.0; s < 1059; s += 5 { // others go on
-		p.settled(at(s+1), p.sent(at(s)))
-		over(p, s+2, false)
+	hung := p.send()
+	for s := 1000.0; s < 1054; s += 5 { // others go on
+		c := p.send()
+		until(p, s+3, false)
+		p.settle(c)
+		until(p, s+5, false)
 	}
-	p.settled(at(1059), p.sent(at(1058)))
-	over(p, 1060, true)
-	p.settled(at(1060), hung)
-	over(p, 1060, false)
+	until(p, 1061, true)
+	p.settle(hung)
+	until(p, 1100, false)
+	if n := len(p.cohorts); n > 3 {
+		t.Errorf("%d cohorts are kept", n)
+	}
 
-	p = &patience{}
-	p.sent(at(0))
-	over(p, 1e6, false)
+	p, now = newPatience(0, 0, t0), 0
+	p.send()
+	until(p, 1000, false)
 }

@@ -131,8 +131,9 @@ type producer struct {
 	first   string // the first failure, as a sentence
 	firstNo int64
 	fatal   context.CancelFunc // stops reading: nothing more can succeed
-	wait    patience
+	wait    *patience
 	gaveUp  bool // wait is over
+	refused *refusals
 }
 
 func (p *producer) run(ctx context.Context, files []string) error {
@@ -169,6 +170,11 @@ func (p *producer) run(ctx context.Context, files []string) error {
 	if err != nil {
 		return err
 	}
+	p.refused = &refusals{}
+	if f.conn.debug {
+		p.refused.next = f.conn.logger(p.in)
+	}
+	opts = append(opts, kgo.WithLogger(p.refused))
 	if p.session, err = f.conn.open(ctx, p.in, props, false, opts...); err != nil {
 		return err
 	}
@@ -178,7 +184,7 @@ func (p *producer) run(ctx context.Context, files []string) error {
 	}
 
 	started := time.Now()
-	p.wait = p.patience(props)
+	p.wait = p.patience(props, started)
 	p.errors = map[string]int64{}
 	// Reading ends with SIGINT or a fatal error; sending goes on for what was
 	// read, as long as the broker answers.
@@ -253,15 +259,15 @@ func (p *producer) options(props *settings) ([]kgo.Opt, int, error) {
 }
 
 // patience is how long acknowledgements may take.
-func (p *producer) patience(props *settings) patience {
+func (p *producer) patience(props *settings, now time.Time) *patience {
 	if d := props.delivery; d > 0 {
-		return patience{quiet: d, each: d}
+		return newPatience(d, d, now)
 	}
 	if t := p.f.conn.timeout; t > 0 {
 		t = max(t, time.Second)
-		return patience{quiet: t, each: max(t, 2*time.Minute)} // as the Java client's delivery.timeout.ms
+		return newPatience(t, max(t, 2*time.Minute), now) // as the Java client's delivery.timeout.ms
 	}
-	return patience{}
+	return newPatience(0, 0, now)
 }
 
 // checkTopic refuses a partition that does not exist before anything is sent.
@@ -297,18 +303,18 @@ func (p *producer) take(rctx, sctx context.Context, r *kgo.Record) bool {
 			p.stdout = p.stdout[:0]
 		}
 	}
-	p.mu.Lock()
-	at := p.wait.sent(time.Now())
-	p.mu.Unlock()
-	p.cl.Produce(sctx, r, func(r *kgo.Record, err error) { p.settled(no, at, r, err) })
+	c := p.wait.send()
+	p.cl.Produce(sctx, r, func(r *kgo.Record, err error) {
+		p.wait.settle(c)
+		p.settled(no, r, err)
+	})
 	return rctx.Err() == nil && p.read != p.f.count
 }
 
 // settled is called by the client once for each record.
-func (p *producer) settled(no int64, at time.Time, r *kgo.Record, err error) {
+func (p *producer) settled(no int64, r *kgo.Record, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.wait.settled(time.Now(), at)
 	if err == nil {
 		p.acked++
 		p.bytes += int64(len(r.Key) + len(r.Value))
@@ -318,6 +324,9 @@ func (p *producer) settled(no int64, at time.Time, r *kgo.Record, err error) {
 		return
 	}
 	p.failed++
+	if why := p.refused.of(r.Partition); why != nil && produceErrorName(err) == tooLate {
+		err = why // more than that it took too long
+	}
 	name := produceErrorName(err)
 	p.errors[name]++
 	if p.first == "" || no < p.firstNo {
@@ -331,13 +340,16 @@ func (p *producer) settled(no int64, at time.Time, r *kgo.Record, err error) {
 	}
 }
 
+// tooLate is the name of what was given up, as no broker names it.
+const tooLate = "DELIVERY_TIMEOUT"
+
 func produceErrorName(err error) string {
 	if ke, ok := errors.AsType[*kerr.Error](err); ok {
 		return ke.Message
 	}
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return "DELIVERY_TIMEOUT"
+		return tooLate
 	case errors.Is(err, kgo.ErrRecordRetries):
 		return "RETRIES_EXHAUSTED"
 	}
@@ -357,7 +369,7 @@ func (p *producer) sentence(err error) string {
 	if f := p.w.blame(); f != nil {
 		return f.Error()
 	}
-	if produceErrorName(err) == "DELIVERY_TIMEOUT" {
+	if produceErrorName(err) == tooLate {
 		return "the broker did not acknowledge it in time; look at its log, or give a longer --timeout"
 	}
 	return err.Error()
@@ -384,11 +396,10 @@ func (p *producer) watchOver(giveUp context.CancelFunc) (end func()) {
 				return
 			case <-tick.C:
 			}
-			p.mu.Lock()
-			p.gaveUp = p.wait.over(time.Now())
-			over := p.gaveUp
-			p.mu.Unlock()
-			if over {
+			if p.wait.over(time.Now()) {
+				p.mu.Lock()
+				p.gaveUp = true
+				p.mu.Unlock()
 				p.fatal()
 				giveUp()
 				return
@@ -411,10 +422,14 @@ func (p *producer) settleRest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if rest := p.read - p.acked - p.failed; rest > 0 {
+		err := p.refused.any()
+		if err == nil {
+			err = context.DeadlineExceeded
+		}
 		p.failed += rest
-		p.errors["DELIVERY_TIMEOUT"] += rest
+		p.errors[produceErrorName(err)] += rest
 		if p.first == "" {
-			p.firstNo, p.first = p.acked+1, p.sentence(context.DeadlineExceeded)
+			p.firstNo, p.first = p.acked+1, p.sentence(err)
 		}
 	}
 }

@@ -126,7 +126,7 @@ func (f *connFlags) open(ctx context.Context, in IO, s *settings, bounded bool, 
 		all = append(all, kgo.SASL(mech))
 	}
 	if f.debug {
-		all = append(all, kgo.WithLogger(kgo.BasicLogger(in.Stderr, kgo.LogLevelDebug, nil)))
+		all = append(all, kgo.WithLogger(f.logger(in)))
 	}
 	all = append(all, s.common...)
 	all = append(all, opts...)
@@ -139,6 +139,11 @@ func (f *connFlags) open(ctx context.Context, in IO, s *settings, bounded bool, 
 	ms := wait.Milliseconds()
 	ss.adm.SetTimeoutMillis(int32(min(ms, 1<<30)))
 	return ss, nil
+}
+
+// logger is what --debug prints.
+func (f *connFlags) logger(in IO) kgo.Logger {
+	return kgo.BasicLogger(in.Stderr, kgo.LogLevelDebug, nil)
 }
 
 func dialer(conf *tls.Config, timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
@@ -254,6 +259,8 @@ func hint(ke *kerr.Error) string {
 		return "fewer replicas are in sync than min.insync.replicas; weir topic describe shows them"
 	case kerr.CoordinatorNotAvailable, kerr.NotCoordinator, kerr.CoordinatorLoadInProgress:
 		return "the group's coordinator is not there yet; try again shortly"
+	case kerr.KafkaStorageError:
+		return "the partition's log dir failed or is full, or the partition is damaged; look at the broker's log"
 	case kerr.UnsupportedVersion:
 		return "this broker does not support the request"
 	}
