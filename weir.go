@@ -126,9 +126,6 @@ func (s *Server) start(ctx context.Context, o Options) error {
 		}
 		s.log.Warn(w.Message, about...)
 	}
-	if err := unsupportedRoles(static); err != nil {
-		return &ConfigError{err}
-	}
 
 	listeners, advertised, err := s.listen()
 	if err != nil {
@@ -164,18 +161,6 @@ type ConfigError struct{ Err error }
 
 func (e *ConfigError) Error() string { return e.Err.Error() }
 func (e *ConfigError) Unwrap() error { return e.Err }
-
-func unsupportedRoles(c *config.Static) error {
-	roles := strings.Join(c.List("process.roles"), ",")
-	if !strings.Contains(roles, "broker") {
-		return fmt.Errorf("process.roles=%s: a node that is no broker is not served yet: use process.roles=broker,controller", roles)
-	}
-	voters := c.List("controller.quorum.voters")
-	if len(voters) > 1 || len(voters) == 1 && !strings.HasPrefix(voters[0], strconv.Itoa(int(c.NodeID()))+"@") {
-		return fmt.Errorf("controller.quorum.voters=%s: several nodes are not served yet: leave the key out, or name this node alone", strings.Join(voters, ","))
-	}
-	return nil
-}
 
 // listen binds every client listener, so that ports are known before anything is
 // told about them.
@@ -313,7 +298,8 @@ func (s *Server) open(ctx context.Context, advertised []metadata.Listener) error
 	set.Attach(s.broker.Sources())
 	s.wire = wire.NewServer(s.broker, s.broker.Table(), s.wireOptions(set))
 	q.Watch(s.follow)
-	return s.prepareHTTP(reg)
+	s.prepareHTTP(reg)
+	return nil
 }
 
 // follow takes each change of the metadata into force. It runs on the quorum's
@@ -382,7 +368,7 @@ func (s *Server) wireOptions(set *metrics.Set) wire.Options {
 	return o
 }
 
-func (s *Server) prepareHTTP(reg *prometheus.Registry) error {
+func (s *Server) prepareHTTP(reg *prometheus.Registry) {
 	s.http = &http.Server{
 		Handler: console.Handler(console.Options{
 			Gatherer: reg,
@@ -392,7 +378,6 @@ func (s *Server) prepareHTTP(reg *prometheus.Registry) error {
 		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	return nil
 }
 
 func (s *Server) serveHTTP() error {

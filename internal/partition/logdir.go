@@ -253,7 +253,7 @@ func (d *logDir) saveMoved() error {
 }
 
 // close ends the workers. The partitions are closed by the Manager before.
-func (d *logDir) close(clean bool) error {
+func (d *logDir) close(write, clean bool) error {
 	d.mu.Lock()
 	d.stop = true
 	d.queue = nil
@@ -261,7 +261,7 @@ func (d *logDir) close(clean bool) error {
 	d.mu.Unlock()
 	d.wg.Wait()
 	var err error
-	if d.failed.Load() == nil {
+	if write && d.failed.Load() == nil {
 		d.changed.Store(true)
 		err = d.saveMoved()
 		if err == nil && clean {

@@ -428,8 +428,11 @@ func (m *Manager) Close() error {
 			errs = append(errs, fmt.Errorf("%s: %w", p.TP, err))
 		}
 	})
+	// A start that was given up before any partition opened knows nothing: what the
+	// last life left stays as it is.
+	opened := m.image.Load() != nil
 	for _, d := range m.dirs {
-		if err := d.close(!failed[d]); err != nil {
+		if err := d.close(opened, !failed[d]); err != nil {
 			errs = append(errs, fmt.Errorf("log dir %s: %w", d.path, err))
 		}
 	}

@@ -561,3 +561,38 @@ func TestMadeOnAFullDisk(t *testing.T) {
 		t.Errorf("first record at %d", tk.Base)
 	}
 }
+
+// A start that is given up before the partitions open (the folder is another node's,
+// say) leaves checkpoints and the missing clean mark as they were.
+func TestGivenUpStartChangesNothing(t *testing.T) {
+	mem := disk.NewMem(1)
+	m := open(t, mem, plain(), topic("a", topicA, 1))
+	p := m.Get(topicA, 0)
+	mustAppend(t, p, 10)
+	if _, err := p.DeleteRecords(5); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.SaveStarts(); err != nil {
+		t.Fatal(err)
+	}
+	killed := mem.CrashClone()
+	_ = m.Close()
+	before, err := killed.ReadFile("/data/" + startCheckpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given, err := OpenManager(Options{FS: killed, Dirs: []string{"/data"}, Self: 1, Log: slog.New(slog.DiscardHandler),
+		Settings: func(*metadata.Image, string) *Settings { return plain() }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := given.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if after, _ := killed.ReadFile("/data/" + startCheckpoint); string(after) != string(before) {
+		t.Errorf("the checkpoint was %q and is %q", before, after)
+	}
+	if _, err := killed.Stat("/data/" + cleanMarker); err == nil {
+		t.Error("the folder of a killed broker is marked clean")
+	}
+}
