@@ -295,8 +295,10 @@ func (s *Server) open(ctx context.Context, advertised []metadata.Listener) error
 			return broker.QuorumStatus{Leader: int32(self), Epoch: st.Epoch, HighWatermark: st.HighWatermark}
 		},
 	})
-	set.Attach(s.broker.Sources())
 	s.wire = wire.NewServer(s.broker, s.broker.Table(), s.wireOptions(set))
+	sources := s.broker.Sources()
+	sources.FrameBytes, sources.Clients = s.wire.FrameBytes, s.wire.EachSoftware
+	set.Attach(sources)
 	q.Watch(s.follow)
 	s.prepareHTTP(reg)
 	return nil
