@@ -130,11 +130,19 @@ func (l *later) Deadline() time.Time              { return time.Time{} }
 func (l *later) Response(time.Time) wire.Response { return l.resp }
 func (l *later) Cancel()                          {}
 
-// controller hands a request to the controller and answers with what build makes
-// of its reply.
-func (b *Broker) controller(req any, build func(resp any) kmsg.Response) wire.Response {
+// forward hands a request to the controller and answers with its reply. refused fills
+// an empty response when the controller refuses the request as a whole: none is there,
+// or it is too late.
+func forward[R kmsg.Response](b *Broker, req kmsg.Request, refused func(out R, code kafka.Error)) wire.Response {
 	l := newLater()
-	b.o.Quorum.Submit(req, func(resp any) { l.finish(respond(build(resp))) })
+	b.o.Quorum.Submit(req, func(resp any) {
+		if code, failed := resp.(kafka.Error); failed {
+			out := req.ResponseKind().(R)
+			refused(out, code)
+			resp = out
+		}
+		l.finish(respond(resp.(kmsg.Response)))
+	})
 	return wire.Response{Pending: l}
 }
 

@@ -127,34 +127,22 @@ func configEntry(req *kmsg.DescribeConfigsRequest, e *config.Entry) kmsg.Describ
 }
 
 func (b *Broker) alterConfigs(r *wire.Request, req *kmsg.AlterConfigsRequest) wire.Response {
-	return b.controller(req, func(resp any) kmsg.Response {
-		code, failed := resp.(kafka.Error)
-		if !failed {
-			return resp.(kmsg.Response)
-		}
-		out := req.ResponseKind().(*kmsg.AlterConfigsResponse)
+	return forward(b, req, func(out *kmsg.AlterConfigsResponse, code kafka.Error) {
 		for _, in := range req.Resources {
 			rr := kmsg.NewAlterConfigsResponseResource()
 			rr.ResourceType, rr.ResourceName, rr.ErrorCode = in.ResourceType, in.ResourceName, int16(code)
 			out.Resources = append(out.Resources, rr)
 		}
-		return out
 	})
 }
 
 func (b *Broker) incrementalAlterConfigs(r *wire.Request, req *kmsg.IncrementalAlterConfigsRequest) wire.Response {
-	return b.controller(req, func(resp any) kmsg.Response {
-		code, failed := resp.(kafka.Error)
-		if !failed {
-			return resp.(kmsg.Response)
-		}
-		out := req.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
+	return forward(b, req, func(out *kmsg.IncrementalAlterConfigsResponse, code kafka.Error) {
 		for _, in := range req.Resources {
 			rr := kmsg.NewIncrementalAlterConfigsResponseResource()
 			rr.ResourceType, rr.ResourceName, rr.ErrorCode = in.ResourceType, in.ResourceName, int16(code)
 			out.Resources = append(out.Resources, rr)
 		}
-		return out
 	})
 }
 

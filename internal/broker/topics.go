@@ -12,28 +12,17 @@ import (
 // the items of the request.
 
 func (b *Broker) createTopics(r *wire.Request, req *kmsg.CreateTopicsRequest) wire.Response {
-	return b.controller(req, func(resp any) kmsg.Response {
-		code, failed := resp.(kafka.Error)
-		if !failed {
-			return resp.(kmsg.Response)
-		}
-		out := req.ResponseKind().(*kmsg.CreateTopicsResponse)
+	return forward(b, req, func(out *kmsg.CreateTopicsResponse, code kafka.Error) {
 		for _, t := range req.Topics {
 			rt := kmsg.NewCreateTopicsResponseTopic()
 			rt.Topic, rt.ErrorCode = t.Topic, int16(code)
 			out.Topics = append(out.Topics, rt)
 		}
-		return out
 	})
 }
 
 func (b *Broker) deleteTopics(r *wire.Request, req *kmsg.DeleteTopicsRequest) wire.Response {
-	return b.controller(req, func(resp any) kmsg.Response {
-		code, failed := resp.(kafka.Error)
-		if !failed {
-			return resp.(kmsg.Response)
-		}
-		out := req.ResponseKind().(*kmsg.DeleteTopicsResponse)
+	return forward(b, req, func(out *kmsg.DeleteTopicsResponse, code kafka.Error) {
 		for _, name := range req.TopicNames {
 			rt := kmsg.NewDeleteTopicsResponseTopic()
 			rt.Topic, rt.ErrorCode = ptr(name), int16(code)
@@ -44,60 +33,35 @@ func (b *Broker) deleteTopics(r *wire.Request, req *kmsg.DeleteTopicsRequest) wi
 			rt.Topic, rt.TopicID, rt.ErrorCode = t.Topic, t.TopicID, int16(code)
 			out.Topics = append(out.Topics, rt)
 		}
-		return out
 	})
 }
 
 func (b *Broker) createPartitions(r *wire.Request, req *kmsg.CreatePartitionsRequest) wire.Response {
-	return b.controller(req, func(resp any) kmsg.Response {
-		code, failed := resp.(kafka.Error)
-		if !failed {
-			return resp.(kmsg.Response)
-		}
-		out := req.ResponseKind().(*kmsg.CreatePartitionsResponse)
+	return forward(b, req, func(out *kmsg.CreatePartitionsResponse, code kafka.Error) {
 		for _, t := range req.Topics {
 			rt := kmsg.NewCreatePartitionsResponseTopic()
 			rt.Topic, rt.ErrorCode = t.Topic, int16(code)
 			out.Topics = append(out.Topics, rt)
 		}
-		return out
 	})
 }
 
 // ElectLeaders 0-2 (KIP-183, KIP-460) and the reassignment pair (KIP-455).
 
 func (b *Broker) electLeaders(r *wire.Request, req *kmsg.ElectLeadersRequest) wire.Response {
-	return b.controller(req, func(resp any) kmsg.Response {
-		code, failed := resp.(kafka.Error)
-		if !failed {
-			return resp.(kmsg.Response)
-		}
-		out := req.ResponseKind().(*kmsg.ElectLeadersResponse)
+	return forward(b, req, func(out *kmsg.ElectLeadersResponse, code kafka.Error) {
 		out.ErrorCode = int16(code)
-		return out
 	})
 }
 
 func (b *Broker) alterReassignments(r *wire.Request, req *kmsg.AlterPartitionAssignmentsRequest) wire.Response {
-	return b.controller(req, func(resp any) kmsg.Response {
-		code, failed := resp.(kafka.Error)
-		if !failed {
-			return resp.(kmsg.Response)
-		}
-		out := req.ResponseKind().(*kmsg.AlterPartitionAssignmentsResponse)
+	return forward(b, req, func(out *kmsg.AlterPartitionAssignmentsResponse, code kafka.Error) {
 		out.ErrorCode = int16(code)
-		return out
 	})
 }
 
 func (b *Broker) listReassignments(r *wire.Request, req *kmsg.ListPartitionReassignmentsRequest) wire.Response {
-	return b.controller(req, func(resp any) kmsg.Response {
-		code, failed := resp.(kafka.Error)
-		if !failed {
-			return resp.(kmsg.Response)
-		}
-		out := req.ResponseKind().(*kmsg.ListPartitionReassignmentsResponse)
+	return forward(b, req, func(out *kmsg.ListPartitionReassignmentsResponse, code kafka.Error) {
 		out.ErrorCode = int16(code)
-		return out
 	})
 }
