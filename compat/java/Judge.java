@@ -520,7 +520,10 @@ public class Judge {
         check("listConfigResources", () -> that(get(admin.listConfigResources(Set.of(ConfigResource.Type.TOPIC), new ListConfigResourcesOptions()).all()).contains(tr), "topic not listed"));
         check("listClientMetricsResources", () -> get(admin.listConfigResources(Set.of(ConfigResource.Type.CLIENT_METRICS), new ListConfigResourcesOptions()).all()));
         check("listTransactions", () -> get(admin.listTransactions().all()));
-        check("describeTransactions unknown", () -> fails(TransactionalIdNotFoundException.class, () -> get(admin.describeTransactions(List.of("java-nobody")).all())));
+        check("describeTransactions unknown", () -> {
+            get(admin.listTransactions().all()); // a broker without transactions does not get further: decision 0007
+            fails(TransactionalIdNotFoundException.class, () -> get(admin.describeTransactions(List.of("java-nobody")).all()));
+        });
         check("describeAcls without an authorizer", () -> fails(SecurityDisabledException.class, () -> get(admin.describeAcls(org.apache.kafka.common.acl.AclBindingFilter.ANY).values())));
         check("describeUserScramCredentials", () -> get(admin.describeUserScramCredentials().all()));
         check("describeDelegationToken", () -> fails(UnsupportedByAuthenticationException.class, () -> get(admin.describeDelegationToken().delegationTokens())));
