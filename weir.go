@@ -67,7 +67,6 @@ type Server struct {
 	http     *http.Server
 	httpAddr string
 	addrs    []Address
-	warnings []config.Warning
 	tempDir  string
 
 	following bool       // the first image was taken; the quorum's goroutine only
@@ -117,7 +116,7 @@ func (s *Server) start(ctx context.Context, o Options) error {
 	if err != nil {
 		return &ConfigError{err}
 	}
-	s.static, s.warnings = static, warnings
+	s.static = static
 	s.view.Store(static.View())
 	for _, w := range warnings {
 		about := []any{"key", w.Key}

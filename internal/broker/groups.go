@@ -56,17 +56,22 @@ func clientHost(a net.Addr) string {
 	return "/" + a.String()
 }
 
-// oneGroup sends a request to its group's shard; refuse builds the answer to an
-// error that the machine did not give.
-func (b *Broker) oneGroup(r *wire.Request, name string, req kmsg.Request, refuse func(code kafka.Error) kmsg.Response) wire.Response {
+// oneGroup sends a request to its group's shard; refuse fills an empty response when
+// the machine gave none: the shard is elsewhere, loading, or gone.
+func oneGroup[R kmsg.Response](b *Broker, r *wire.Request, name string, req kmsg.Request, refuse func(out R, code kafka.Error)) wire.Response {
+	refused := func(code kafka.Error) wire.Response {
+		out := req.ResponseKind().(R)
+		refuse(out, code)
+		return respond(out)
+	}
 	s, code := b.shard(name)
 	if code != kafka.NoError {
-		return respond(refuse(code))
+		return refused(code)
 	}
 	l := newLater()
 	s.Submit(b.groupRequest(r, req), func(resp any) {
 		if code, ok := resp.(kafka.Error); ok {
-			l.finish(respond(refuse(code)))
+			l.finish(refused(code))
 			return
 		}
 		l.finish(respond(resp.(kmsg.Response)))
@@ -75,43 +80,34 @@ func (b *Broker) oneGroup(r *wire.Request, name string, req kmsg.Request, refuse
 }
 
 func (b *Broker) joinGroup(r *wire.Request, req *kmsg.JoinGroupRequest) wire.Response {
-	return b.oneGroup(r, req.Group, req, func(code kafka.Error) kmsg.Response {
-		resp := req.ResponseKind().(*kmsg.JoinGroupResponse)
+	return oneGroup(b, r, req.Group, req, func(resp *kmsg.JoinGroupResponse, code kafka.Error) {
 		resp.ErrorCode, resp.Generation, resp.MemberID = int16(code), -1, req.MemberID
 		if req.Version < 7 {
 			resp.Protocol = ptr("") // nullable only from 7 on
 		}
-		return resp
 	})
 }
 
 func (b *Broker) syncGroup(r *wire.Request, req *kmsg.SyncGroupRequest) wire.Response {
-	return b.oneGroup(r, req.Group, req, func(code kafka.Error) kmsg.Response {
-		resp := req.ResponseKind().(*kmsg.SyncGroupResponse)
+	return oneGroup(b, r, req.Group, req, func(resp *kmsg.SyncGroupResponse, code kafka.Error) {
 		resp.ErrorCode, resp.MemberAssignment = int16(code), []byte{}
-		return resp
 	})
 }
 
 func (b *Broker) heartbeat(r *wire.Request, req *kmsg.HeartbeatRequest) wire.Response {
-	return b.oneGroup(r, req.Group, req, func(code kafka.Error) kmsg.Response {
-		resp := req.ResponseKind().(*kmsg.HeartbeatResponse)
+	return oneGroup(b, r, req.Group, req, func(resp *kmsg.HeartbeatResponse, code kafka.Error) {
 		resp.ErrorCode = int16(code)
-		return resp
 	})
 }
 
 func (b *Broker) leaveGroup(r *wire.Request, req *kmsg.LeaveGroupRequest) wire.Response {
-	return b.oneGroup(r, req.Group, req, func(code kafka.Error) kmsg.Response {
-		resp := req.ResponseKind().(*kmsg.LeaveGroupResponse)
+	return oneGroup(b, r, req.Group, req, func(resp *kmsg.LeaveGroupResponse, code kafka.Error) {
 		resp.ErrorCode = int16(code)
-		return resp
 	})
 }
 
 func (b *Broker) offsetCommit(r *wire.Request, req *kmsg.OffsetCommitRequest) wire.Response {
-	return b.oneGroup(r, req.Group, req, func(code kafka.Error) kmsg.Response {
-		resp := req.ResponseKind().(*kmsg.OffsetCommitResponse)
+	return oneGroup(b, r, req.Group, req, func(resp *kmsg.OffsetCommitResponse, code kafka.Error) {
 		for _, t := range req.Topics {
 			out := kmsg.NewOffsetCommitResponseTopic()
 			out.Topic, out.TopicID = t.Topic, t.TopicID
@@ -122,22 +118,18 @@ func (b *Broker) offsetCommit(r *wire.Request, req *kmsg.OffsetCommitRequest) wi
 			}
 			resp.Topics = append(resp.Topics, out)
 		}
-		return resp
 	})
 }
 
 func (b *Broker) offsetDelete(r *wire.Request, req *kmsg.OffsetDeleteRequest) wire.Response {
-	return b.oneGroup(r, req.Group, req, func(code kafka.Error) kmsg.Response {
-		resp := req.ResponseKind().(*kmsg.OffsetDeleteResponse)
+	return oneGroup(b, r, req.Group, req, func(resp *kmsg.OffsetDeleteResponse, code kafka.Error) {
 		resp.ErrorCode = int16(code)
-		return resp
 	})
 }
 
 func (b *Broker) offsetFetch(r *wire.Request, req *kmsg.OffsetFetchRequest) wire.Response {
 	if req.Version < 8 {
-		return b.oneGroup(r, req.Group, req, func(code kafka.Error) kmsg.Response {
-			resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
+		return oneGroup(b, r, req.Group, req, func(resp *kmsg.OffsetFetchResponse, code kafka.Error) {
 			resp.ErrorCode = int16(code)
 			for _, t := range req.Topics { // versions 0 and 1 have no error but these
 				out := kmsg.NewOffsetFetchResponseTopic()
@@ -149,11 +141,10 @@ func (b *Broker) offsetFetch(r *wire.Request, req *kmsg.OffsetFetchRequest) wire
 				}
 				resp.Topics = append(resp.Topics, out)
 			}
-			return resp
 		})
 	}
-	if len(req.Groups) > maxGroups {
-		return b.refuse(r, "request names too many groups: connection closed", "groups", len(req.Groups), "limit", maxGroups)
+	if n := len(req.Groups); n > maxGroups {
+		return b.refuseGroups(r, n)
 	}
 	req.Groups = once(req.Groups, func(g kmsg.OffsetFetchRequestGroup) string { return g.Group })
 	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
@@ -173,8 +164,8 @@ func (b *Broker) offsetFetch(r *wire.Request, req *kmsg.OffsetFetchRequest) wire
 }
 
 func (b *Broker) describeGroups(r *wire.Request, req *kmsg.DescribeGroupsRequest) wire.Response {
-	if len(req.Groups) > maxGroups {
-		return b.refuse(r, "request names too many groups: connection closed", "groups", len(req.Groups), "limit", maxGroups)
+	if n := len(req.Groups); n > maxGroups {
+		return b.refuseGroups(r, n)
 	}
 	req.Groups = once(req.Groups, func(g string) string { return g })
 	resp := req.ResponseKind().(*kmsg.DescribeGroupsResponse)
@@ -198,8 +189,8 @@ func (b *Broker) describeGroups(r *wire.Request, req *kmsg.DescribeGroupsRequest
 }
 
 func (b *Broker) deleteGroups(r *wire.Request, req *kmsg.DeleteGroupsRequest) wire.Response {
-	if len(req.Groups) > maxGroups {
-		return b.refuse(r, "request names too many groups: connection closed", "groups", len(req.Groups), "limit", maxGroups)
+	if n := len(req.Groups); n > maxGroups {
+		return b.refuseGroups(r, n)
 	}
 	resp := req.ResponseKind().(*kmsg.DeleteGroupsResponse)
 	resp.Groups = make([]kmsg.DeleteGroupsResponseGroup, len(req.Groups))
@@ -233,6 +224,10 @@ func once[T any](in []T, name func(T) string) []T {
 
 // maxGroups bounds the groups of one request.
 const maxGroups = 10000
+
+func (b *Broker) refuseGroups(r *wire.Request, n int) wire.Response {
+	return b.refuse(r, "request names too many groups: connection closed", "groups", n, "limit", maxGroups)
+}
 
 // manyGroups asks the shard of each of n groups and answers when all did. set is
 // called once for each, one call at a time.

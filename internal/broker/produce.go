@@ -62,9 +62,7 @@ func (b *Broker) produce(r *wire.Request, req *kmsg.ProduceRequest) wire.Respons
 			p, ticket := b.producePartition(req, t, pin, pout, now)
 			if pout.ErrorCode != 0 {
 				failed = true
-			} else if !ticket.Done && req.Acks == -1 {
-				waits = append(waits, ackWait{p, ticket.Last, i, j})
-			} else if !ticket.Done && p.Settings().FlushMessages < maxInt64 {
+			} else if !ticket.Done && (req.Acks == -1 || p.Settings().FlushesByCount()) {
 				waits = append(waits, ackWait{p, ticket.Last, i, j}) // acks=1 waits for the leader's own flush
 			}
 		}
@@ -85,8 +83,6 @@ func (b *Broker) produce(r *wire.Request, req *kmsg.ProduceRequest) wire.Respons
 	return wire.Response{Pending: &produceWait{b: b, resp: resp, w: w, waits: waits,
 		deadline: now.Add(time.Duration(req.TimeoutMillis) * time.Millisecond)}}
 }
-
-const maxInt64 = 1<<63 - 1
 
 func produceTopic(img *metadata.Image, version int16, in *kmsg.ProduceRequestTopic) (*metadata.Topic, kafka.Error) {
 	if version >= 13 {

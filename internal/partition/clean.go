@@ -66,7 +66,7 @@ func (m *Manager) cleanOne(now time.Time) bool {
 	}
 	m.o.Log.Debug("compacted", "partition", dirtiest.TP.String(), "records", stats.RecordsBefore, "kept", stats.RecordsKept,
 		"bytes", stats.BytesBefore, "left", stats.BytesAfter)
-	dirtiest.dir.noteLogStart(dirtiest)
+	dirtiest.dir.noteMoved()
 	return true
 }
 

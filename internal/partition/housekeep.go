@@ -64,7 +64,7 @@ func (m *Manager) retain(now time.Time) {
 		moved := p.log.LogStart() != before
 		p.mu.Unlock()
 		if moved {
-			p.dir.noteLogStart(p)
+			p.dir.noteMoved()
 		}
 		if err != nil {
 			m.o.Log.Warn("retention failed, trying again at the next check", "partition", p.TP.String(), "err", err)

@@ -193,7 +193,8 @@ func (d *logDir) flushLoop() {
 	}
 }
 
-func (d *logDir) noteLogStart(*Partition) { d.changed.Store(true) }
+// noteMoved tells that a log start or a cleaned offset moved: saveMoved has work.
+func (d *logDir) noteMoved() { d.changed.Store(true) }
 
 // checkpointLocked writes the recovery points, log starts, cleaned offsets and
 // watermarks.

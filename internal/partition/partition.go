@@ -134,7 +134,7 @@ func (p *Partition) refusedLocked(err error) error {
 // settleLocked advances the watermark after an append, or leaves that to a flush
 // that is due.
 func (p *Partition) settleLocked(s *Settings) {
-	if p.flushDue || s.flushesByCount() && p.log.Unflushed() >= s.FlushMessages {
+	if p.flushDue || s.FlushesByCount() && p.log.Unflushed() >= s.FlushMessages {
 		if !p.flushDue {
 			p.flushDue = true
 			p.dir.requestFlush(p)
@@ -192,7 +192,7 @@ func (p *Partition) flushed(upTo kafka.Offset) {
 		return
 	}
 	s := p.settings.Load()
-	if s.flushesByCount() && p.log.Unflushed() >= s.FlushMessages {
+	if s.FlushesByCount() && p.log.Unflushed() >= s.FlushMessages {
 		if upTo > p.leader.ReadBound(true) {
 			p.advanceLocked(upTo, p.hwSize)
 		}
@@ -341,7 +341,7 @@ func (p *Partition) DeleteRecords(offset kafka.Offset) (kafka.Offset, error) {
 	}
 	start, err := p.log.DeleteBefore(offset)
 	if err == nil {
-		p.dir.noteLogStart(p)
+		p.dir.noteMoved()
 	}
 	return start, err
 }

@@ -17,6 +17,7 @@ type Settings struct {
 	FlushMs       int64 // fdatasync at most this long after an append; MaxInt64: never
 }
 
-// flushes says whether any flush rule is set.
-func (s *Settings) flushesByCount() bool { return s.FlushMessages < math.MaxInt64 }
-func (s *Settings) flushesByTime() bool  { return s.FlushMs < math.MaxInt64 }
+// FlushesByCount says whether acknowledgements may wait for an fdatasync.
+func (s *Settings) FlushesByCount() bool { return s.FlushMessages < math.MaxInt64 }
+
+func (s *Settings) flushesByTime() bool { return s.FlushMs < math.MaxInt64 }
