@@ -357,6 +357,30 @@ func TestLogKeys(t *testing.T) {
 	}
 }
 
+// The cleaner's bounds hold, and a change of them does at once: to a run under way too.
+func TestCleanerKeys(t *testing.T) {
+	t.Parallel()
+	for _, l := range []struct{ key, none, some string }{
+		{"log.cleaner.io.max.bytes.per.second", "1", "1e9"},
+		{"log.cleaner.threads", "0", "1"},
+	} {
+		t.Run(l.key, func(t *testing.T) {
+			t.Parallel()
+			n := run(t, t.TempDir(), "log.cleanup.policy=compact", "log.segment.bytes=1048576", "log.cleaner.backoff.ms=10", l.key+"="+l.none)
+			n.create("t", 1, nil)
+			if got := compacts(false)(n, "t"); got != "false" {
+				t.Fatalf("%s=%s: compacted %s", l.key, l.none, got)
+			}
+			n.set(l.key, l.some)
+			if got := compacts(true)(n, "t"); got != "true" {
+				t.Fatalf("%s=%s: compacted %s", l.key, l.some, got)
+			}
+			n.set(l.key, l.none) // and a stop waits for no one
+			n.stop()
+		})
+	}
+}
+
 func TestDeleteDelay(t *testing.T) {
 	t.Parallel()
 	see := func(overrides ...string) (left func() string) {

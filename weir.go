@@ -233,7 +233,7 @@ func (s *Server) open(ctx context.Context, advertised []metadata.Listener) error
 	parts, err := partition.OpenManager(partition.Options{
 		FS: fs, Dirs: c.LogDirs(), Self: self, Log: s.log, Settings: s.settings, Metrics: set,
 		Shards:               map[string]partition.ShardFactory{broker.OffsetsTopic: s.groupShard},
-		CleanBackoff:         s.cleanBackoff(),
+		Cleaner:              s.cleaner(),
 		RecoveryWorkers:      c.Int("num.recovery.threads.per.data.dir"),
 		CheckpointEvery:      notZero(ms("log.flush.offset.checkpoint.interval.ms"), never),
 		StartCheckpointEvery: notZero(ms("log.flush.start.offset.checkpoint.interval.ms"), never),
@@ -511,13 +511,21 @@ func (s *Server) groupShard(p *partition.Partition, log *slog.Logger) *partition
 	return partition.StartShard(p, func() groupMachine { return group.NewShard(cfg, newMemberID) }, groupCodec, log)
 }
 
-// cleanBackoff is nil when log.cleaner.enable=false leaves compacted topics as they are.
-func (s *Server) cleanBackoff() func() time.Duration {
+// cleaner is nil when log.cleaner.enable=false leaves compacted topics as they are.
+func (s *Server) cleaner() func() partition.CleanerSettings {
 	if !s.static.Bool("log.cleaner.enable") {
 		return nil
 	}
-	return func() time.Duration {
-		// Not less than this: at 0 it would look without a rest.
-		return max(millis(s.view.Load().Long("log.cleaner.backoff.ms")), 10*time.Millisecond)
+	return func() partition.CleanerSettings {
+		v := s.view.Load()
+		return partition.CleanerSettings{
+			Threads: v.Int("log.cleaner.threads"),
+			// Not less than this: at 0 it would look without a rest.
+			Backoff:        max(millis(v.Long("log.cleaner.backoff.ms")), 10*time.Millisecond),
+			KeyBytes:       v.Long("log.cleaner.dedupe.buffer.size"),
+			KeyLoad:        v.Double("log.cleaner.io.buffer.load.factor"),
+			BufferBytes:    v.Int("log.cleaner.io.buffer.size"),
+			BytesPerSecond: v.Double("log.cleaner.io.max.bytes.per.second"),
+		}
 	}
 }

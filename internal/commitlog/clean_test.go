@@ -412,11 +412,11 @@ func TestCommitAfterTruncate(t *testing.T) {
 		w.append(kv(plain, 1, fmt.Sprint("k", i%7, "=", i, strings.Repeat("x", 60))))
 	}
 	w.roll()
-	c, err := w.l.PrepareClean(t0, w.l.End())
+	c, err := w.l.PrepareClean(t0, w.l.End(), CleanLimits{})
 	if err != nil || c == nil {
 		t.Fatal(err)
 	}
-	if _, err := w.l.PrepareClean(t0, w.l.End()); err != ErrCleaning {
+	if _, err := w.l.PrepareClean(t0, w.l.End(), CleanLimits{}); err != ErrCleaning {
 		t.Fatal(err)
 	}
 	w.append(kv(plain, 1, "k1=beside"))

@@ -16,6 +16,14 @@ func isDamage(err error) bool {
 	return errors.Is(err, errTorn) || errors.Is(err, batch.ErrCorrupt) || errors.Is(err, batch.ErrMagic) || errors.Is(err, batch.ErrShort)
 }
 
+// damageAt tells damage from a disk that cannot be read.
+func damageAt(file string, pos int64, err error) error {
+	if isDamage(err) {
+		return &CorruptError{file, pos, err}
+	}
+	return fmt.Errorf("commitlog: %s at byte %d: %w", file, pos, err)
+}
+
 // readTopicID compares the folder's topic id with the expected one and writes it
 // where it is missing or unreadable.
 func (op *opening) readTopicID(fresh bool) error {
@@ -104,7 +112,7 @@ func (op *opening) rebuildEpochs() error {
 		defer f.Release()
 		b, err := newScanner(f, 0, s.size, false).next()
 		if err != nil {
-			return 0, &CorruptError{f.Name(), 0, err}
+			return 0, damageAt(f.Name(), 0, err)
 		}
 		return b.LeaderEpoch(), nil
 	}
@@ -167,7 +175,7 @@ func (l *Log) walk(s *segment, from kafka.Offset, fn func(b found) error) error 
 			return nil
 		}
 		if err != nil {
-			return &CorruptError{f.Name(), sc.pos, err}
+			return damageAt(f.Name(), sc.pos, err)
 		}
 		if b.LastOffset() < from {
 			continue

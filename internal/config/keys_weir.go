@@ -55,9 +55,6 @@ var (
 	needsShare     = state{NotYet, "share groups are not there yet"}
 	needsStreams   = state{NotYet, "streams groups are not there yet"}
 	needsNewGroup  = state{NotYet, "groups of the new consumer protocol are not there yet"}
-	oneCleaner     = state{NoEffect, "one cleaner takes the dirtiest partition first; its work goes on beside the writers"}
-	cleanerMemory  = state{NoEffect, "a run of the cleaner takes at most two million keys, about 100 MB, and leaves the rest to the next"}
-	noCleanerRate  = state{NotYet, "the cleaner's reading and writing has no bound yet"}
 	needsQuota     = state{NotYet, "quotas are not there yet"}
 	needsTelemetry = state{NotYet, "client telemetry is not there yet"}
 )

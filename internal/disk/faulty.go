@@ -32,7 +32,8 @@ type Fault struct {
 	Skip  int    // matching calls that still pass
 	Times int    // calls that fail after those; 0: all
 	Err   error
-	Torn  int // writes: bytes that reach the file before the error
+	Torn  int    // writes: bytes that reach the file before the error
+	Wait  func() // runs before the call fails, or without an Err before it goes on: a slow disk
 }
 
 // Faulty is a file system whose calls fail where a test says so. Files opened
@@ -41,6 +42,7 @@ type Faulty struct {
 	fs     FS
 	mu     sync.Mutex
 	faults []*fault
+	after  func(op Op, path string)
 }
 
 type fault struct {
@@ -54,7 +56,7 @@ func NewFaulty(fs FS) *Faulty { return &Faulty{fs: fs} }
 // Inject adds a fault. The returned function tells how often it struck and, with
 // true, takes it away.
 func (f *Faulty) Inject(ft Fault) (hits func(remove bool) int) {
-	if ft.Err == nil {
+	if ft.Err == nil && ft.Wait == nil {
 		panic(fmt.Sprintf("BUG: fault without an error: %+v", ft))
 	}
 	x := &fault{Fault: ft}
@@ -80,6 +82,20 @@ func (f *Faulty) Inject(ft Fault) (hits func(remove bool) int) {
 func (f *Faulty) Clear() { f.mu.Lock(); f.faults = nil; f.mu.Unlock() }
 
 func (f *Faulty) strike(op Op, paths ...string) (*fault, error) {
+	x := f.match(op, paths)
+	if x == nil {
+		return nil, nil
+	}
+	if x.Wait != nil {
+		x.Wait()
+	}
+	if x.Err == nil {
+		return nil, nil
+	}
+	return x, memError(string(op), paths[0], x.Err)
+}
+
+func (f *Faulty) match(op Op, paths []string) *fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, x := range f.faults {
@@ -98,9 +114,24 @@ func (f *Faulty) strike(op Op, paths ...string) (*fault, error) {
 			continue
 		}
 		x.hit++
-		return x, memError(string(op), paths[0], x.Err)
+		return x
 	}
-	return nil, nil
+	return nil
+}
+
+// After has fn called after each call that changed the disk. Nil: no more. fn must
+// not change the disk itself.
+func (f *Faulty) After(fn func(op Op, path string)) { f.mu.Lock(); f.after = fn; f.mu.Unlock() }
+
+// did tells of a change, and passes err on.
+func (f *Faulty) did(op Op, path string, err error) error {
+	f.mu.Lock()
+	fn := f.after
+	f.mu.Unlock()
+	if fn != nil {
+		fn(op, path)
+	}
+	return err
 }
 
 func (f *Faulty) wrap(path string, open func(string) (File, error)) (File, error) {
@@ -116,42 +147,50 @@ func (f *Faulty) wrap(path string, open func(string) (File, error)) (File, error
 
 func (f *Faulty) Open(path string) (File, error)         { return f.wrap(path, f.fs.Open) }
 func (f *Faulty) OpenRead(path string) (File, error)     { return f.wrap(path, f.fs.OpenRead) }
-func (f *Faulty) Create(path string) (File, error)       { return f.wrap(path, f.fs.Create) }
-func (f *Faulty) OpenOrCreate(path string) (File, error) { return f.wrap(path, f.fs.OpenOrCreate) }
+func (f *Faulty) Create(path string) (File, error)       { return f.made(path, f.fs.Create) }
+func (f *Faulty) OpenOrCreate(path string) (File, error) { return f.made(path, f.fs.OpenOrCreate) }
+
+func (f *Faulty) made(path string, open func(string) (File, error)) (File, error) {
+	file, err := f.wrap(path, open)
+	if err == nil {
+		err = f.did(OpOpen, path, nil)
+	}
+	return file, err
+}
 
 func (f *Faulty) Remove(path string) error {
 	if _, err := f.strike(OpRemove, path); err != nil {
 		return err
 	}
-	return f.fs.Remove(path)
+	return f.did(OpRemove, path, f.fs.Remove(path))
 }
 
 func (f *Faulty) RemoveAll(path string) error {
 	if _, err := f.strike(OpRemove, path); err != nil {
 		return err
 	}
-	return f.fs.RemoveAll(path)
+	return f.did(OpRemove, path, f.fs.RemoveAll(path))
 }
 
 func (f *Faulty) Rename(oldPath, newPath string) error {
 	if _, err := f.strike(OpRename, oldPath, newPath); err != nil {
 		return err
 	}
-	return f.fs.Rename(oldPath, newPath)
+	return f.did(OpRename, newPath, f.fs.Rename(oldPath, newPath))
 }
 
 func (f *Faulty) MkdirAll(path string) error {
 	if _, err := f.strike(OpMkdir, path); err != nil {
 		return err
 	}
-	return f.fs.MkdirAll(path)
+	return f.did(OpMkdir, path, f.fs.MkdirAll(path))
 }
 
 func (f *Faulty) SyncDir(path string) error {
 	if _, err := f.strike(OpSyncDir, path); err != nil {
 		return err
 	}
-	return f.fs.SyncDir(path)
+	return f.did(OpSyncDir, path, f.fs.SyncDir(path))
 }
 
 func (f *Faulty) ReadFile(path string) ([]byte, error) {
@@ -182,9 +221,11 @@ func (f *faultyFile) ReadAt(p []byte, off int64) (int, error) {
 func (f *faultyFile) WriteAt(p []byte, off int64) (int, error) {
 	x, err := f.fs.strike(OpWrite, f.Name())
 	if err == nil {
-		return f.File.WriteAt(p, off)
+		n, err := f.File.WriteAt(p, off)
+		return n, f.fs.did(OpWrite, f.Name(), err)
 	}
 	n, werr := f.File.WriteAt(p[:min(x.Torn, len(p))], off)
+	_ = f.fs.did(OpWrite, f.Name(), nil)
 	if werr != nil {
 		return n, werr
 	}
@@ -195,14 +236,14 @@ func (f *faultyFile) Sync() error {
 	if _, err := f.fs.strike(OpSync, f.Name()); err != nil {
 		return err
 	}
-	return f.File.Sync()
+	return f.fs.did(OpSync, f.Name(), f.File.Sync())
 }
 
 func (f *faultyFile) Truncate(size int64) error {
 	if _, err := f.fs.strike(OpTruncate, f.Name()); err != nil {
 		return err
 	}
-	return f.File.Truncate(size)
+	return f.fs.did(OpTruncate, f.Name(), f.File.Truncate(size))
 }
 
 func (f *faultyFile) Preallocate(size int64) error {

@@ -77,27 +77,45 @@ func (m *Mem) Counts() (writes, syncs int) {
 	return m.writes, m.syncs
 }
 
-// CrashClone returns another file system that holds what a power cut at this
-// moment may leave: everything synced, and of the rest a random part. Unsynced
-// bytes survive by page, in any order, and lost pages of a file that grew read as
-// zeros; unsynced changes of names survive as a prefix in order per directory.
-// The original goes on unharmed.
-func (m *Mem) CrashClone() *Mem {
+// Crash is what becomes of the bytes and names that were not synced.
+type Crash int
+
+const (
+	// CrashAny: a random part survives. Bytes do by page, in any order, and lost pages
+	// of a file that grew read as zeros; changes of names do as a prefix in order per
+	// directory.
+	CrashAny Crash = iota
+	// CrashKept: all survives, as after a kill of the process alone.
+	CrashKept
+	// CrashLost: nothing does.
+	CrashLost
+	// CrashTorn: of every file's new bytes and of every directory's new names a prefix
+	// does.
+	CrashTorn
+)
+
+// CrashClone is CrashCloneAs with CrashAny.
+func (m *Mem) CrashClone() *Mem { return m.CrashCloneAs(CrashAny) }
+
+// CrashCloneAs returns another file system that holds what a power cut at this
+// moment may leave: everything synced, and of the rest what how says. The original
+// goes on unharmed.
+func (m *Mem) CrashCloneAs(how Crash) *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	c := NewMem(m.rng.Uint64())
 	c.free = m.free
 	seen := map[*memNode]*memNode{}
-	c.root = m.crashNode(m.root, seen)
+	c.root = m.crashNode(m.root, how, seen)
 	return c
 }
 
-func (m *Mem) crashNode(n *memNode, seen map[*memNode]*memNode) *memNode {
+func (m *Mem) crashNode(n *memNode, how Crash, seen map[*memNode]*memNode) *memNode {
 	if c := seen[n]; c != nil {
 		return c
 	}
 	if !n.dir {
-		data := m.crashData(n)
+		data := m.crashData(n, how)
 		c := &memNode{mod: n.mod, data: data, synced: slices.Clone(data)}
 		seen[n] = c
 		return c
@@ -105,21 +123,43 @@ func (m *Mem) crashNode(n *memNode, seen map[*memNode]*memNode) *memNode {
 	c := newMemDir()
 	seen[n] = c
 	names := maps.Clone(n.durable)
-	for _, op := range n.ops[:m.rng.IntN(len(n.ops)+1)] {
+	done := len(n.ops)
+	switch how {
+	case CrashLost:
+		done = 0
+	case CrashAny, CrashTorn:
+		done = m.rng.IntN(len(n.ops) + 1)
+	}
+	for _, op := range n.ops[:done] {
 		op.apply(names)
 	}
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		c.names[name] = m.crashNode(names[name], seen)
+		c.names[name] = m.crashNode(names[name], how, seen)
 	}
 	c.durable = maps.Clone(c.names)
 	return c
 }
 
-func (m *Mem) crashData(n *memNode) []byte {
-	if n.dirtyHi <= n.dirtyLo && !n.shrunk {
+func (m *Mem) crashData(n *memNode, how Crash) []byte {
+	if how == CrashLost || n.dirtyHi <= n.dirtyLo && !n.shrunk {
 		return slices.Clone(n.synced)
 	}
 	size := len(n.data)
+	switch how {
+	case CrashKept:
+		return slices.Clone(n.data)
+	case CrashTorn:
+		if n.shrunk && m.rng.IntN(2) == 0 {
+			return slices.Clone(n.synced) // the cut did not come to the disk, nor what followed it
+		}
+		lo := min(n.dirtyLo, size)
+		cut := lo + m.rng.IntN(size-lo+1)
+		out := append(slices.Clone(n.data[:cut]), n.synced[min(cut, len(n.synced)):]...)
+		if n.shrunk {
+			out = out[:cut]
+		}
+		return out
+	}
 	if size != len(n.synced) {
 		lo, hi := min(size, len(n.synced)), max(size, len(n.synced))
 		size = lo + m.rng.IntN(hi-lo+1)

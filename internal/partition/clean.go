@@ -2,46 +2,105 @@ package partition
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/weirmq/weir/internal/commitlog"
 )
 
-// cleanLoop compacts, one partition at a time, the dirtiest first. It rests for
-// CleanBackoff when there is nothing to do. The long part of a run goes beside the
+// CleanerSettings are what compaction may take. They are asked for before each run.
+type CleanerSettings struct {
+	Threads        int           // log.cleaner.threads: runs at once; 0: none begins
+	Backoff        time.Duration // log.cleaner.backoff.ms: rest when nothing is due
+	KeyBytes       int64         // log.cleaner.dedupe.buffer.size, over all threads
+	KeyLoad        float64       // log.cleaner.io.buffer.load.factor
+	BufferBytes    int           // log.cleaner.io.buffer.size, over all threads
+	BytesPerSecond float64       // log.cleaner.io.max.bytes.per.second, over all threads
+}
+
+// cleanAgain is how long a partition whose compaction failed is left alone, so that
+// it does not keep the others from theirs.
+const cleanAgain = 10 * time.Minute
+
+// cleaner starts compactions, the dirtiest partition first, at most
+// CleanerSettings.Threads at once. The long part of a run goes beside the
 // partition's writer; only the swap of files takes its lock.
+type cleaner struct {
+	m    *Manager
+	pace pacer
+	done chan *Partition
+	wg   sync.WaitGroup
+	busy int
+}
+
+func (m *Manager) newCleaner() *cleaner {
+	return &cleaner{m: m, done: make(chan *Partition), pace: pacer{
+		rate: func() float64 { return m.o.Cleaner().BytesPerSecond },
+		stop: m.stop,
+	}}
+}
+
+// cleanLoop is the goroutine that owns the cleaner.
 func (m *Manager) cleanLoop() {
+	c := m.newCleaner()
+	defer c.wg.Wait()
 	rest := time.NewTimer(m.o.InitialDelay)
 	defer rest.Stop()
 	for {
 		select {
 		case <-m.stop:
 			return
+		case p := <-c.done:
+			c.finished(p)
 		case <-rest.C:
 		}
-		for m.cleanOne(time.Now()) {
-			select {
-			case <-m.stop:
-				return
-			default:
-			}
+		s := m.o.Cleaner()
+		for c.begin(time.Now(), s) {
 		}
-		rest.Reset(m.o.CleanBackoff())
+		rest.Reset(s.Backoff)
 	}
 }
 
-// cleanOne compacts the partition that needs it most; false: none does, or it
-// failed and waits for the next round.
-func (m *Manager) cleanOne(now time.Time) bool {
+// begin starts a run on the partition that needs it most; false: none does, or
+// enough run.
+func (c *cleaner) begin(now time.Time, s CleanerSettings) bool {
+	if c.busy >= s.Threads {
+		return false
+	}
+	p := c.dirtiest(now)
+	if p == nil {
+		return false
+	}
+	p.cleaning = true
+	c.busy++
+	c.wg.Go(func() {
+		c.run(p, s)
+		select {
+		case c.done <- p:
+		case <-c.m.stop:
+		}
+	})
+	return true
+}
+
+func (c *cleaner) finished(p *Partition) {
+	p.cleaning = false
+	c.busy--
+}
+
+func (c *cleaner) dirtiest(now time.Time) *Partition {
 	var dirtiest *Partition
 	most := -1.0
-	for _, p := range m.All() {
-		if p.Failed() != nil || p.log == nil || !p.Settings().Log.Compact {
+	for _, p := range c.m.All() {
+		if p.cleaning || p.Failed() != nil || p.log == nil || !p.Settings().Log.Compact || now.UnixNano() < p.cleanAfter.Load() {
 			continue
 		}
 		ratio, due, err := p.log.Cleanable(now, p.HighWatermark())
 		if err != nil {
-			m.o.Log.Warn("compaction cannot look at a partition", "partition", p.TP.String(), "err", err)
+			if !errors.Is(err, commitlog.ErrGone) && !errors.Is(err, commitlog.ErrClosed) {
+				p.cleanAfter.Store(now.Add(cleanAgain).UnixNano())
+				c.m.o.Log.Warn("compaction cannot look at a partition, trying again later", "partition", p.TP.String(), "err", err)
+			}
 			continue
 		}
 		if due {
@@ -51,28 +110,39 @@ func (m *Manager) cleanOne(now time.Time) bool {
 			dirtiest, most = p, ratio
 		}
 	}
-	if dirtiest == nil {
-		return false
-	}
-	stats, err := dirtiest.clean(now)
+	return dirtiest
+}
+
+// run is one compaction, on a goroutine of its own.
+func (c *cleaner) run(p *Partition, s CleanerSettings) {
+	threads := max(s.Threads, 1)
+	now, log := time.Now(), c.m.o.Log
+	stats, err := p.clean(now, commitlog.CleanLimits{
+		KeyBytes: s.KeyBytes / int64(threads), KeyLoad: s.KeyLoad,
+		Buffer: s.BufferBytes / threads / 2, // half to read, half to write
+		Pace:   c.pace.wait,
+	})
 	switch {
-	case errors.Is(err, commitlog.ErrClosed), errors.Is(err, commitlog.ErrGone):
-		return false // deleted, or the broker stops; or retention took a segment meanwhile
+	case errors.Is(err, commitlog.ErrClosed), errors.Is(err, commitlog.ErrGone), errors.Is(err, errStopped):
+		return // deleted, or the broker stops; or retention took a segment meanwhile
 	case err != nil:
-		m.o.Log.Warn("compaction failed, trying again later", "partition", dirtiest.TP.String(), "err", err)
-		return false
+		p.cleanAfter.Store(now.Add(cleanAgain).UnixNano())
+		log.Warn("compaction failed, trying again later", "partition", p.TP.String(), "err", err)
+		if _, bad := errors.AsType[*commitlog.FailedError](err); bad {
+			p.dir.fail(err)
+		}
+		return
 	case stats == nil:
-		return false
+		return
 	}
-	m.o.Log.Debug("compacted", "partition", dirtiest.TP.String(), "records", stats.RecordsBefore, "kept", stats.RecordsKept,
+	log.Debug("compacted", "partition", p.TP.String(), "records", stats.RecordsBefore, "kept", stats.RecordsKept,
 		"bytes", stats.BytesBefore, "left", stats.BytesAfter)
-	dirtiest.dir.noteMoved()
-	return true
+	p.dir.noteMoved()
 }
 
 // clean runs one compaction; nil stats: none was due.
-func (p *Partition) clean(now time.Time) (*commitlog.CleanStats, error) {
-	c, err := p.log.PrepareClean(now, p.HighWatermark())
+func (p *Partition) clean(now time.Time, limits commitlog.CleanLimits) (*commitlog.CleanStats, error) {
+	c, err := p.log.PrepareClean(now, p.HighWatermark(), limits)
 	if c == nil || err != nil {
 		return nil, err
 	}

@@ -4,7 +4,12 @@ package partition
 
 import (
 	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weirmq/weir/internal/batch"
@@ -31,8 +36,7 @@ func TestCompaction(t *testing.T) {
 		}
 	}
 	before := p.log.Size()
-	for m.cleanOne(time.Now()) {
-	}
+	cleanAll(m)
 	if p.log.Size() >= before/2 {
 		t.Errorf("%d bytes before, %d after", before, p.log.Size())
 	}
@@ -66,4 +70,132 @@ func TestCompaction(t *testing.T) {
 	if m.Get(topicA, 0).log.Cleaned() == 0 {
 		t.Error("the next life begins compaction from the start")
 	}
+}
+
+// cleanAll compacts until nothing is due.
+func cleanAll(m *Manager) {
+	if m.o.Cleaner == nil {
+		m.o.Cleaner = func() CleanerSettings { return CleanerSettings{Threads: 1, BytesPerSecond: math.MaxFloat64} }
+	}
+	c := m.newCleaner()
+	for c.begin(time.Now(), m.o.Cleaner()) {
+		c.finished(<-c.done)
+	}
+}
+
+// TestCleanerPace: reading and writing keep to the rate over all threads, a new rate
+// holds at once, and a stop does not wait.
+func TestCleanerPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var rate atomic.Int64
+		rate.Store(1000)
+		stop := make(chan struct{})
+		p := &pacer{rate: func() float64 { return float64(rate.Load()) }, stop: stop}
+		begin := time.Now()
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range 10 {
+					if err := p.wait(250); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if d := time.Since(begin).Seconds(); d < 9.7 || d > 10.5 {
+			t.Errorf("10,000 bytes at 1,000 a second took %v s", d)
+		}
+		time.Sleep(time.Second) // nothing is owed
+		begin = time.Now()
+		rate.Store(1)
+		p.wait(1000) // owed from now on
+		wg.Go(func() { p.wait(1) })
+		time.Sleep(time.Second)
+		rate.Store(math.MaxInt64)
+		wg.Wait()
+		if d := time.Since(begin); d > 1500*time.Millisecond+time.Second {
+			t.Errorf("a raised rate was seen after %v", d)
+		}
+		time.Sleep(time.Second)
+		rate.Store(1)
+		p.wait(1000)
+		wg.Go(func() {
+			if err := p.wait(1); err != errStopped {
+				t.Error(err)
+			}
+		})
+		time.Sleep(time.Second)
+		close(stop)
+		wg.Wait()
+	})
+}
+
+// TestCleanerThreads: as many runs at once as there are threads, each on a partition
+// of its own, and one that fails keeps nobody else waiting.
+func TestCleanerThreads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := disk.NewFaulty(disk.NewMem(1))
+		s := plain()
+		s.Log.Compact, s.Log.Delete, s.Log.SegmentBytes, s.Log.MinDirtyRatio, s.Log.MaxCompactionLagMs = true, false, 2000, 0.1, 1<<62
+		m := open(t, f, s, topic("a", topicA, 5))
+		var threads atomic.Int64
+		threads.Store(2)
+		m.o.InitialDelay = time.Second
+		m.o.CheckpointEvery, m.o.StartCheckpointEvery, m.o.RetentionEvery, m.o.ExpireEvery = time.Hour, time.Hour, time.Hour, time.Hour
+		m.o.Cleaner = func() CleanerSettings {
+			return CleanerSettings{Threads: int(threads.Load()), Backoff: time.Second, BytesPerSecond: math.MaxFloat64}
+		}
+		for n := range int32(5) {
+			p := m.Get(topicA, n)
+			for i := range 100 {
+				if _, err := p.Append(time.Now(), keyed(fmt.Sprintf("k%d", i%7), fmt.Sprint(i)), -1); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		f.Inject(disk.Fault{Op: disk.OpRead, Path: "a-3/", Err: syscall.EIO})
+		var mu sync.Mutex
+		at, most := 0, 0
+		f.Inject(disk.Fault{Op: disk.OpOpen, Path: ".log.cleaned", Wait: func() {
+			mu.Lock()
+			at++
+			most = max(most, at)
+			mu.Unlock()
+			time.Sleep(time.Minute) // every run takes a minute
+			mu.Lock()
+			at--
+			mu.Unlock()
+		}})
+		m.Start()
+		time.Sleep(30 * time.Second)
+		mu.Lock()
+		if at != 2 {
+			t.Errorf("%d runs at once, want 2", at)
+		}
+		mu.Unlock()
+		time.Sleep(2 * time.Minute)
+		threads.Store(4)
+		time.Sleep(10 * time.Minute)
+		if most > 4 {
+			t.Errorf("%d runs at once", most)
+		}
+		for n := range int32(5) {
+			p := m.Get(topicA, n)
+			if cleaned := p.log.Cleaned() > 0; cleaned == (n == 3) {
+				t.Errorf("partition %d: cleaned %v", n, cleaned)
+			}
+			if p.Failed() != nil {
+				t.Error(p.Failed())
+			}
+		}
+		f.Clear()
+		time.Sleep(20 * time.Minute)
+		if m.Get(topicA, 3).log.Cleaned() == 0 {
+			t.Error("a partition that failed once was given up for good")
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

@@ -38,9 +38,8 @@ type Options struct {
 	StartCheckpointEvery time.Duration // log.flush.start.offset.checkpoint.interval.ms; 60 s
 	RetentionEvery       time.Duration // log.retention.check.interval.ms; 5 min
 	ExpireEvery          time.Duration // producer.id.expiration.check.interval.ms; 10 min
-	// CleanBackoff is the compactor's rest (log.cleaner.backoff.ms), asked each
-	// round. Nil: nothing is compacted.
-	CleanBackoff func() time.Duration
+	// Cleaner gives what compaction may take at this moment. Nil: nothing is compacted.
+	Cleaner      func() CleanerSettings
 	InitialDelay time.Duration // log.initial.task.delay.ms: before the first of these; 30 s
 }
 
@@ -124,7 +123,7 @@ func (m *Manager) atOnce() int { return int(m.workers.Load()) * len(m.dirs) }
 // Start begins retention, checkpoints and compaction.
 func (m *Manager) Start() {
 	m.wg.Go(m.housekeep)
-	if m.o.CleanBackoff != nil {
+	if m.o.Cleaner != nil {
 		m.wg.Go(m.cleanLoop)
 	}
 }

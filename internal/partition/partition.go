@@ -30,6 +30,9 @@ type Partition struct {
 	waiters  waiters
 	shard    atomic.Pointer[Shard]
 
+	cleaning   bool         // the cleaner's own: a run is under way
+	cleanAfter atomic.Int64 // no compaction before, in ns: the last one failed
+
 	mu       sync.Mutex // the writer lock
 	log      *commitlog.Log
 	leader   *replica.Leader
