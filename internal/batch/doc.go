@@ -1,5 +1,5 @@
 // Package batch reads, checks and builds Kafka's record batches (magic 2) and
-// turns the older message sets (magic 0 and 1) into them.
+// turns the older message sets (magic 0 and 1) into them and back.
 //
 // Owns: the byte layout of a batch and of the records in it, its CRC, the
 // checks a broker makes on what a producer sent, control batches, and the
@@ -39,7 +39,7 @@
 // varint, then per header key and value. All varints are zig-zag.
 //
 // Sources: KIP-98 (layout), KIP-32 and KIP-31 (message format 1), KIP-390
-// (levels), KIP-534 (delete horizon), KIP-467 (record errors), Kafka's
+// (levels), KIP-534 (delete horizon), KIP-74 (the first message whole), KIP-467 (record errors), Kafka's
 // LogValidator and ProduceRequest for which fault gets which code, probed
 // against a running Kafka 4.4.
 //

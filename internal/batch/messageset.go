@@ -20,7 +20,8 @@ import (
 //	    key, value          int32 length each, negative: null
 //
 // A message with a codec is a wrapper: its value is a packed set of messages of
-// the same format, which may not be wrappers themselves.
+// the same format, which may not be wrappers themselves. A wrapper's offset is
+// that of its last message.
 const (
 	messageHead = 18
 	messageMin0 = messageHead + 8
