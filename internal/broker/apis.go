@@ -19,7 +19,7 @@ var apis = []struct {
 	note          string // for docs/compat.md
 }{
 	{0, 0, 13, on((*Broker).produce), "0-2: message sets become v2 batches. No transactional batches yet"},
-	{1, 4, 18, on((*Broker).fetch), "sessions, topic ids; followers not yet"},
+	{1, 0, 18, on((*Broker).fetch), "0-3: batches become message sets. Sessions, topic ids; followers not yet"},
 	{2, 0, 11, on((*Broker).listOffsets), "nothing is tiered"},
 	{3, 0, 13, on((*Broker).metadata), ""},
 	{8, 0, 10, on((*Broker).offsetCommit), ""},

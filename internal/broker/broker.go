@@ -48,14 +48,17 @@ type Broker struct {
 	sessions *sessions
 	pids     pidBlock
 	unpack   chan struct{} // one token for each batch being decompressed
-	warned   atomic.Int64  // second of the last warning about a refused request
+	// oldFetches has one token for each large answer to Fetch 0 to 3.
+	oldFetches chan struct{}
+	warned     atomic.Int64 // second of the last warning about a refused request
 }
 
 type handler func(b *Broker, r *wire.Request, req kmsg.Request) wire.Response
 
 // New makes the broker and fills the version table.
 func New(o Options) *Broker {
-	b := &Broker{o: o, unpack: make(chan struct{}, unpacking), sessions: newSessions(o.Config().Static().Int("max.incremental.fetch.session.cache.slots"), rand.Int32)}
+	b := &Broker{o: o, unpack: make(chan struct{}, unpacking), oldFetches: make(chan struct{}, oldFetchSlots),
+		sessions: newSessions(o.Config().Static().Int("max.incremental.fetch.session.cache.slots"), rand.Int32)}
 	for _, a := range apis {
 		b.table.Add(a.key, a.min, a.max)
 		for int(a.key) >= len(b.handlers) {

@@ -28,6 +28,11 @@ func (b *Broker) code(err error, where string, args ...any) kafka.Error {
 		return code
 	case errors.As(err, &invalid):
 		return invalid.Code
+	case errors.Is(err, batch.ErrZstd):
+		return kafka.ErrUnsupportedCompressionType
+	case errors.Is(err, batch.ErrCorrupt):
+		b.o.Log.Error("damaged batch", append([]any{"at", where, "err", err}, args...)...)
+		return kafka.ErrCorruptMessage
 	case errors.Is(err, partition.ErrOffline):
 		return kafka.ErrKafkaStorageError
 	case errors.As(err, &corrupt):

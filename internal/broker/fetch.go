@@ -5,16 +5,18 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/weirmq/weir/internal/batch"
 	"github.com/weirmq/weir/internal/kafka"
 	"github.com/weirmq/weir/internal/metadata"
 	"github.com/weirmq/weir/internal/partition"
 	"github.com/weirmq/weir/internal/wire"
 )
 
-// Fetch, versions 4 to 18. 5: log start offset. 7: sessions (KIP-227). 9: leader
-// epoch (KIP-320). 11: rack. 12: flexible, diverging epoch (KIP-595). 13: topic
-// ids (KIP-516). 15: replica state tag. 16: leader tags (KIP-951). 17, 18:
-// replica fields, which consumers do not send.
+// Fetch, versions 4 to 18 (0 to 3: fetch_old.go). 5: log start offset. 7:
+// sessions (KIP-227). 9: leader epoch (KIP-320). 10: zstd (KIP-110). 11: rack.
+// 12: flexible, diverging epoch (KIP-595). 13: topic ids (KIP-516). 15: replica
+// state tag. 16: leader tags (KIP-951). 17, 18: replica fields, which consumers
+// do not send.
 //
 // Sketch, 1 MiB of 1 KiB records: a read of the position (about 1 us), some
 // hundred bytes of header, and sendfile of the rest; the records never pass
@@ -45,6 +47,9 @@ type fetch struct {
 }
 
 func (b *Broker) fetch(r *wire.Request, req *kmsg.FetchRequest) wire.Response {
+	if req.Version < 4 {
+		return b.oldFetch(req)
+	}
 	now := time.Now()
 	ses, code := b.sessions.begin(req, now)
 	if code != kafka.NoError {
@@ -98,6 +103,8 @@ func (f *fetch) locate(img *metadata.Image) {
 		if fp.code == kafka.NoError {
 			if fp.code = fp.p.CheckEpoch(kafka.Epoch(fp.ask.CurrentLeaderEpoch)); fp.code != kafka.NoError {
 				fp.p = nil
+			} else if f.req.Version < 10 && fp.p.Settings().Rules.Target == batch.Zstd {
+				fp.p, fp.code = nil, kafka.ErrUnsupportedCompressionType // as Kafka: the client cannot know zstd
 			}
 		}
 	}
