@@ -63,6 +63,7 @@ func createDelete(t *testing.T, r *rawConn) {
 		if v >= 7 && got.TopicID == [16]byte{} {
 			t.Errorf("create v%d: no topic id", v)
 		}
+		r.settle(name, 3)
 		if again := r.create(name, 1, 1); again.ErrorCode != 36 || again.ErrorMessage == nil {
 			t.Errorf("create again: error %d, message %s", again.ErrorCode, deref(again.ErrorMessage))
 		}

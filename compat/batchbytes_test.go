@@ -15,12 +15,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/snappy"
 	"github.com/klauspost/compress/zstd"
 )
 
 type rec struct {
 	key, value []byte // nil: null
+	headers    []hdr
 	ts         int64
+}
+
+type hdr struct {
+	name  string
+	value []byte // nil: null
 }
 
 // batchSpec is a batch to encode; the zero value with records is a plain one.
@@ -34,6 +41,7 @@ type batchSpec struct {
 	seq     int32
 	idem    bool
 	recs    []rec
+	body    []byte // instead of recs, compressed already
 	count   *int32 // instead of len(recs)
 	length  *int32 // instead of the right batch_length
 	badCRC  bool
@@ -71,7 +79,17 @@ func (s batchSpec) bytes() []byte {
 			b = binary.AppendVarint(b, int64(len(f)))
 			b = append(b, f...)
 		}
-		b = binary.AppendVarint(b, 0)
+		b = binary.AppendVarint(b, int64(len(r.headers)))
+		for _, h := range r.headers {
+			b = binary.AppendVarint(b, int64(len(h.name)))
+			b = append(b, h.name...)
+			if h.value == nil {
+				b = binary.AppendVarint(b, -1)
+				continue
+			}
+			b = binary.AppendVarint(b, int64(len(h.value)))
+			b = append(b, h.value...)
+		}
 		body = binary.AppendVarint(body, int64(len(b)))
 		body = append(body, b...)
 	}
@@ -86,6 +104,9 @@ func (s batchSpec) bytes() []byte {
 		w, _ := zstd.NewWriter(nil)
 		body = w.EncodeAll(body, nil)
 		w.Close()
+	}
+	if s.body != nil {
+		body = s.body
 	}
 	pid, pepoch, seq := int64(-1), int16(-1), int32(-1)
 	if s.idem {
@@ -162,7 +183,7 @@ type stored struct {
 func (s stored) codec() int16 { return s.attrs & 7 }
 
 // readBatches reads whole batches, checks their CRC, and leaves a cut tail
-// alone. Records are read where the codec is none, gzip or zstd.
+// alone. Records are read where the codec is none, gzip, snappy or zstd.
 func readBatches(t testing.TB, b []byte) []stored {
 	t.Helper()
 	var out []stored
@@ -212,6 +233,12 @@ func readRecords(t testing.TB, s stored, b []byte) []rec {
 		if err != nil {
 			t.Fatalf("stored gzip batch: %v", err)
 		}
+	case 2:
+		plain, err := snappy.Decode(nil, b)
+		if err != nil {
+			return nil // framed as Java clients do: not read here
+		}
+		b = plain
 	case 4:
 		z, _ := zstd.NewReader(nil)
 		defer z.Close()
@@ -234,16 +261,27 @@ func readRecords(t testing.TB, s stored, b []byte) []rec {
 		r = r[n:]
 		_, n = binary.Varint(r)
 		r = r[n:]
-		var fields [2][]byte
-		for i := range fields {
+		field := func() []byte {
 			size, n := binary.Varint(r)
 			r = r[n:]
-			if size >= 0 {
-				fields[i] = r[:size:size]
-				r = r[size:]
+			if size < 0 {
+				return nil
 			}
+			f := r[:size:size]
+			r = r[size:]
+			return f
 		}
-		out = append(out, rec{key: fields[0], value: fields[1], ts: s.first + dt})
+		one := rec{ts: s.first + dt}
+		one.key, one.value = field(), field()
+		count, n := binary.Varint(r)
+		r = r[n:]
+		for range count {
+			one.headers = append(one.headers, hdr{string(field()), field()})
+		}
+		if len(r) > 0 {
+			t.Fatalf("stored record has %d bytes too many", len(r))
+		}
+		out = append(out, one)
 	}
 	return out
 }

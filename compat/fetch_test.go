@@ -23,7 +23,7 @@ func TestFetch(t *testing.T) {
 	}{
 		{"every version", fetchAll},
 		{"B002 first batch bigger than the limits", bigFirstBatch},
-		{"B003 empty is not null", emptyNotNull},
+		{"B003 B053 empty is not null", emptyNotNull},
 		{"B006 look-up by time", lookUpByTime},
 		{"B018 no throttle time", noThrottle},
 		{"B042 min bytes and max wait", longPoll},
@@ -101,16 +101,32 @@ func bigFirstBatch(t *testing.T, r *rawConn) {
 func emptyNotNull(t *testing.T, r *rawConn) {
 	topic := r.topic(1)
 	id := r.topicID(topic)
+	empty := r.topic(1)
+	emptyID := r.topicID(empty)
 	r.put(topic, batchSpec{recs: values(3, 10)})
-	for _, v := range r.upTo(kmsg.Fetch, 4, 18) {
+	for _, v := range r.upTo(kmsg.Fetch, 0, 18) {
 		p := at(topic, 0, 3)
 		p.id = id
 		got := ask[*kmsg.FetchResponse](r, fetchRequest(v, 100, 1, 1<<20, p)).Topics[0].Partitions[0]
 		if got.RecordBatches == nil || len(got.RecordBatches) != 0 {
 			t.Errorf("v%d: records null %v, %d bytes; want empty", v, got.RecordBatches == nil, len(got.RecordBatches))
 		}
-		if got.ErrorCode != 0 || got.HighWatermark != 3 || got.LastStableOffset != 3 || v >= 5 && got.LogStartOffset != 0 {
+		if got.ErrorCode != 0 || got.HighWatermark != 3 || v >= 4 && got.LastStableOffset != 3 || v >= 5 && got.LogStartOffset != 0 {
 			t.Errorf("v%d: %+v", v, got)
+		}
+		if v >= 4 { // B053, as far as it needs no transaction
+			committed := fetchRequest(v, 0, 1, 1<<20, p)
+			committed.IsolationLevel = 1
+			got = ask[*kmsg.FetchResponse](r, committed).Topics[0].Partitions[0]
+			if got.ErrorCode != 0 || got.RecordBatches == nil || len(got.RecordBatches) != 0 || got.LastStableOffset != 3 {
+				t.Errorf("v%d, read committed: %+v", v, got)
+			}
+			p.offset, committed.Topics[0].TopicID, committed.Topics[0].Topic = 0, emptyID, empty
+			committed.Topics[0].Partitions[0].FetchOffset = 0
+			got = ask[*kmsg.FetchResponse](r, committed).Topics[0].Partitions[0]
+			if got.ErrorCode != 0 || got.RecordBatches == nil || len(got.RecordBatches) != 0 || got.LastStableOffset != 0 || got.HighWatermark != 0 {
+				t.Errorf("v%d, read committed from a new partition: %+v", v, got)
+			}
 		}
 		p.offset = 99
 		got = ask[*kmsg.FetchResponse](r, fetchRequest(v, 100, 1, 1<<20, p)).Topics[0].Partitions[0]
@@ -163,8 +179,10 @@ func lookUpByTime(t *testing.T, r *rawConn) {
 
 func noThrottle(t *testing.T, r *rawConn) {
 	topic := r.topic(1)
-	if got := ask[*kmsg.FetchResponse](r, fetchRequest(11, 800, 1, 1<<20, at(topic, 0, 0))).ThrottleMillis; got != 0 {
-		t.Errorf("Fetch after a wait: throttle %d ms", got)
+	for _, wait := range []int32{500, 5000} {
+		if got := ask[*kmsg.FetchResponse](r, fetchRequest(11, wait, 1, 1<<20, at(topic, 0, 0))).ThrottleMillis; got != 0 {
+			t.Errorf("Fetch after a wait of %d ms: throttle %d ms", wait, got)
+		}
 	}
 	if got := r.metadata(topic).ThrottleMillis; got != 0 {
 		t.Errorf("Metadata: throttle %d ms", got)
@@ -460,5 +478,47 @@ func TestEpochsAfterRestart(t *testing.T) {
 			return fmt.Sprint("error ", got), got == 0
 		})
 	}
+	if now := r.metadata(topic).Topics[0].Partitions[0].LeaderEpoch; now == 0 {
+		t.Error("leader epoch 0 after two kills: nothing older to ask for")
+	}
 	checkEpochs(t, r, topic)
+
+	// B157 and B131: one batch was written in each epoch; ask for the ends of
+	// all, of those without records, and of what never was.
+	r.put(topic, batchSpec{recs: values(1, 10)})
+	stored := readBatches(t, r.fetch(topic, 0).RecordBatches)
+	now := stored[len(stored)-1].epoch
+	ask := func(epoch, current int32) kmsg.OffsetForLeaderEpochResponseTopicPartition {
+		req := kmsg.NewPtrOffsetForLeaderEpochRequest()
+		req.Version, req.ReplicaID = r.newest(kmsg.OffsetForLeaderEpoch, 4), -1
+		rt := kmsg.NewOffsetForLeaderEpochRequestTopic()
+		rp := kmsg.NewOffsetForLeaderEpochRequestTopicPartition()
+		rp.CurrentLeaderEpoch, rp.LeaderEpoch = current, epoch
+		rt.Topic, rt.Partitions = topic, append(rt.Partitions, rp)
+		req.Topics = append(req.Topics, rt)
+		return ask[*kmsg.OffsetForLeaderEpochResponse](r, req).Topics[0].Partitions[0]
+	}
+	for epoch := int32(-1); epoch <= now+1; epoch++ {
+		wantEpoch, wantEnd := int32(-1), int64(-1)
+		if epoch >= 0 && epoch <= now {
+			wantEpoch, wantEnd = epoch, r.latest(topic)
+			for i := len(stored) - 1; i >= 0; i-- { // the largest epoch not above it, and where the next begins
+				if stored[i].epoch > epoch {
+					wantEnd, wantEpoch = stored[i].base, -1
+				} else if wantEpoch == -1 || wantEpoch == epoch {
+					wantEpoch = stored[i].epoch
+					break
+				}
+			}
+			if wantEpoch == -1 { // before the first: nothing of it is here
+				wantEpoch, wantEnd = epoch, stored[0].base
+			}
+		}
+		if got := ask(epoch, -1); got.ErrorCode != 0 || got.LeaderEpoch != wantEpoch || got.EndOffset != wantEnd {
+			t.Errorf("end of epoch %d: error %d, (%d, %d), want (%d, %d)", epoch, got.ErrorCode, got.LeaderEpoch, got.EndOffset, wantEpoch, wantEnd)
+		}
+	}
+	code(t, "an older current epoch", ask(0, now-1).ErrorCode, 74)
+	code(t, "the current epoch", ask(0, now).ErrorCode, 0)
+	code(t, "a newer current epoch", ask(0, now+4).ErrorCode, 75)
 }

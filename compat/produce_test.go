@@ -44,8 +44,14 @@ func produceAll(t *testing.T, r *rawConn) {
 	for v := int16(0); v <= r.newest(kmsg.Produce, 13); v++ {
 		batch := batchSpec{recs: values(3, 10)}.bytes()
 		if v < 3 {
-			if onKafka {
-				continue // lists them, answers 35: FINDINGS.md
+			if onKafka { // B004: lists them, refuses them: FINDINGS.md
+				c := dial(t, r.c.RemoteAddr().String())
+				c.send(produceRequest(v, 1, topic, oldMessage(0, 0, nil, []byte("old"))))
+				if got, err := c.readFrame(); err == nil {
+					resp := c.decode(produceRequest(v, 1, topic), got[4:]).(*kmsg.ProduceResponse)
+					code(t, fmt.Sprintf("v%d", v), resp.Topics[0].Partitions[0].ErrorCode, 35)
+				}
+				continue
 			}
 			magic := int8(0)
 			if v == 2 {

@@ -138,6 +138,12 @@ func (r *rawConn) decode(req kmsg.Request, b []byte) kmsg.Response {
 		r.t.Errorf("%s v%d: response of %d bytes encodes to %d bytes, first difference at %d\n got  % x\n want % x",
 			name, req.GetVersion(), len(b), len(again), at, b[at:min(len(b), at+48)], again[at:min(len(again), at+48)])
 	}
+	// B018: nobody has a quota here, so no response of any API may tell a client to wait.
+	if th, ok := resp.(kmsg.ThrottleResponse); ok {
+		if ms, _ := th.Throttle(); ms != 0 {
+			r.t.Errorf("%s v%d: throttle time %d ms without a quota", name, req.GetVersion(), ms)
+		}
+	}
 	return resp
 }
 
