@@ -9,6 +9,7 @@ import (
 	"github.com/weirmq/weir/internal/group"
 	"github.com/weirmq/weir/internal/kafka"
 	"github.com/weirmq/weir/internal/metadata"
+	"github.com/weirmq/weir/internal/partition"
 	"github.com/weirmq/weir/internal/wire"
 )
 
@@ -64,19 +65,41 @@ func oneGroup[R kmsg.Response](b *Broker, r *wire.Request, name string, req kmsg
 		refuse(out, code)
 		return respond(out)
 	}
-	s, code := b.shard(name)
-	if code != kafka.NoError {
-		return refused(code)
-	}
 	l := newLater()
-	s.Submit(b.groupRequest(r, req), func(resp any) {
-		if code, ok := resp.(kafka.Error); ok {
-			l.finish(refused(code))
-			return
-		}
-		l.finish(respond(resp.(kmsg.Response)))
-	})
+	submit := func(s *partition.Shard) {
+		s.Submit(b.groupRequest(r, req), func(resp any) {
+			if code, ok := resp.(kafka.Error); ok {
+				l.finish(refused(code))
+				return
+			}
+			l.finish(respond(resp.(kmsg.Response)))
+		})
+	}
+	if s, code := b.shard(name); code == kafka.NoError {
+		submit(s)
+	} else if !b.firstOfItsTime(r) {
+		return refused(code)
+	} else {
+		b.createAll([]string{OffsetsTopic}, func(map[string]kafka.Error) {
+			if s, code := b.shard(name); code == kafka.NoError {
+				submit(s)
+			} else {
+				l.finish(refused(code))
+			}
+		})
+	}
 	return wire.Response{Pending: l}
+}
+
+// firstOfItsTime says whether a request is OffsetCommit or OffsetFetch of version
+// 0 and there is no offsets topic yet. Their clients knew no coordinator, since
+// Kafka kept these offsets in ZooKeeper: nothing else makes the topic for them.
+func (b *Broker) firstOfItsTime(r *wire.Request) bool {
+	if r.Version != 0 || r.Key != 8 && r.Key != 9 {
+		return false
+	}
+	_, ok := b.o.Quorum.Image().Topic(OffsetsTopic)
+	return !ok
 }
 
 func (b *Broker) joinGroup(r *wire.Request, req *kmsg.JoinGroupRequest) wire.Response {

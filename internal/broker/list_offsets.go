@@ -128,15 +128,15 @@ func firstVersionOf(timestamp int64) int16 {
 const maxVersion = 1<<15 - 1
 
 // oldOffsets answers version 0: offsets at which the log can be read, newest
-// first. Two are enough for every client that still asks: the end and the start.
+// first, never empty unless none are wanted. Kafka told the beginnings of segments
+// that were last written before the time asked; here a time gives the first record
+// that is not older, or the end when all are (decision 0010). Behind the offset
+// asked for comes the start.
 func (b *Broker) oldOffsets(p *partition.Partition, in *kmsg.ListOffsetsRequestTopicPartition, out *kmsg.ListOffsetsResponseTopicPartition) kafka.Error {
 	start, end := int64(p.Log().LogStart()), int64(p.HighWatermark())
 	switch in.Timestamp {
 	case latestOffset:
 		out.OldStyleOffsets = []int64{end}
-		if start != end {
-			out.OldStyleOffsets = append(out.OldStyleOffsets, start)
-		}
 	case earliestOffset:
 		out.OldStyleOffsets = []int64{start}
 	default:
@@ -145,8 +145,12 @@ func (b *Broker) oldOffsets(p *partition.Partition, in *kmsg.ListOffsetsRequestT
 			return b.code(err, "list offsets", "partition", p.TP.String())
 		}
 		if ok {
-			out.OldStyleOffsets = []int64{int64(at.Offset)}
+			end = int64(at.Offset)
 		}
+		out.OldStyleOffsets = []int64{end}
+	}
+	if out.OldStyleOffsets[0] != start {
+		out.OldStyleOffsets = append(out.OldStyleOffsets, start)
 	}
 	if n := int(in.MaxNumOffsets); n >= 0 && n < len(out.OldStyleOffsets) {
 		out.OldStyleOffsets = out.OldStyleOffsets[:n]

@@ -9,7 +9,8 @@ import (
 	"github.com/weirmq/weir/internal/machine"
 )
 
-// OffsetFetch 0-10. v2 null topics ask for all; v5 leader epoch; v7 require
+// OffsetFetch 0-10. v0 says UNKNOWN_TOPIC_OR_PARTITION of what was never
+// committed (Kafka had these in ZooKeeper; here they are the group's own). v2 null topics ask for all; v5 leader epoch; v7 require
 // stable; v8 several groups (split by the broker); v9 member and epoch, which
 // classic groups do not check; v10 topic ids in place of names.
 
@@ -35,6 +36,9 @@ func (s *Shard) offsetFetch(tok machine.Token, r *Request, q *kmsg.OffsetFetchRe
 	for _, t := range g.Topics {
 		rt := kmsg.OffsetFetchResponseTopic{Topic: t.Topic}
 		for _, x := range t.Partitions {
+			if q.Version == 0 && x.Offset < 0 {
+				x.ErrorCode = code(kafka.ErrUnknownTopicOrPartition)
+			}
 			rt.Partitions = append(rt.Partitions, kmsg.OffsetFetchResponseTopicPartition(x))
 		}
 		p.Topics = append(p.Topics, rt)
