@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	minClassBits = 12 // 4 KiB
+	minClassBits = 9 // 512 bytes
 	maxClassBits = 31
 	numClasses   = (maxClassBits-minClassBits)*4 + 1
 )

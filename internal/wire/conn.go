@@ -43,6 +43,7 @@ type Conn struct {
 	awaited  atomic.Int64
 	arrived  atomic.Int64
 	watch    watch
+	rest     atomic.Uint32 // awake, asked or resting: see rest.go
 
 	// queued counts responses in the queue, the one being sent included.
 	queued atomic.Int32

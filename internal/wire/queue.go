@@ -2,6 +2,7 @@ package wire
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,6 +28,7 @@ type queue struct {
 	space chan struct{} // capacity 1: something was popped
 
 	started bool           // read goroutine only
+	retire  atomic.Bool    // the write goroutine ends as soon as nothing is queued
 	writer  sync.WaitGroup // the write goroutine
 
 	mu    sync.Mutex
@@ -43,7 +45,7 @@ func (q *queue) push(c *Conn, it item, frame *buffer) error {
 	it.bytes = 256
 	switch {
 	case it.resp.Msg != nil:
-		it.encodedBuf = c.srv.pool.get(1<<minClassBits, 0)
+		it.encodedBuf = c.srv.pool.get(4<<10, 0)
 		b := appendResponseHeader(it.encodedBuf.b[:0], it.correlationID, it.flexible)
 		b = it.resp.Msg.AppendTo(b)
 		if err := patchSize(b, 0, 0); err != nil {
@@ -78,7 +80,7 @@ func (q *queue) push(c *Conn, it item, frame *buffer) error {
 		}
 	}
 	if q.n == len(q.items) {
-		grown := make([]item, max(4, 2*len(q.items)))
+		grown := make([]item, max(1, 2*len(q.items)))
 		for i := range q.n {
 			grown[i] = q.items[(q.head+i)%len(q.items)]
 		}
@@ -192,6 +194,9 @@ func (c *Conn) writeLoop() {
 	for {
 		it, ok := c.queue.peek(0)
 		if !ok {
+			if c.queue.retire.Load() {
+				return
+			}
 			select {
 			case <-c.queue.wake:
 				continue

@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	inMin = 4 << 10
+	// inMin is the input buffer of a connection that sends little.
+	inMin = 512
 	// inMax bounds the frames that are parsed in place, in the input buffer.
 	// Larger ones get a buffer of their own and count against the budget.
 	inMax = 64 << 10
@@ -29,10 +30,11 @@ var errClose = errors.New("connection closed")
 
 // reader is the state of the read goroutine.
 type reader struct {
-	in         *buffer // in.b[r:w] is read and not yet parsed
+	in         *buffer // in.b[r:w] is read and not yet parsed; nil at rest
 	r, w       int
-	inSize     int // size of the next input buffer
-	roomy      int // reads in a row that a smaller one would have held
+	first      [4]byte // what ends a rest is read here
+	inSize     int     // size of the next input buffer
+	roomy      int     // reads in a row that a smaller one would have held
 	afterLarge bool
 	largest    int    // largest frame completed
 	frames     uint64 // frames completed
@@ -121,6 +123,12 @@ func (c *Conn) read(p []byte, have, want int) (int, error) {
 	}
 	c.busy.Store(false)
 	n, err := c.nc.Read(p)
+	for n == 0 && err != nil && c.restAsked(err) {
+		if have == 0 {
+			return 0, errRest
+		}
+		n, err = c.nc.Read(p)
+	}
 	c.busy.Store(true)
 	c.activity.Add(1)
 	if have > 0 {
@@ -141,6 +149,9 @@ func (c *Conn) read(p []byte, have, want int) (int, error) {
 // fill reads more input behind what is there, in a buffer with room for the
 // frame that began.
 func (c *Conn) fill() error {
+	if c.in == nil && c.rest.Load() == resting {
+		return c.wake()
+	}
 	have := c.w - c.r
 	want := 4
 	if have >= 4 {
@@ -153,6 +164,10 @@ func (c *Conn) fill() error {
 		end = min(end, c.w+inMin)
 	}
 	n, err := c.read(c.in.b[c.w:end], have, want)
+	if err == errRest {
+		c.lieDown()
+		return nil
+	}
 	c.w += n
 	if c.afterLarge {
 		c.afterLarge = false

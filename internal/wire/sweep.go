@@ -57,11 +57,13 @@ func (c *Conn) sweep(now time.Time) {
 	w, o := &c.watch, &c.srv.opts
 	if a := c.activity.Load(); a != w.activity || w.idleFrom.IsZero() || c.busy.Load() || c.queued.Load() > 0 {
 		w.activity, w.idleFrom = a, now
-	} else if now.Sub(w.idleFrom) >= o.IdleTimeout {
+	} else if idle := now.Sub(w.idleFrom); idle >= o.IdleTimeout {
 		if c.kill() {
 			c.meter.Killed("idle")
 		}
 		return
+	} else if idle >= restAfter {
+		c.askRest()
 	}
 	if f, n := c.partial.Load(), c.arrived.Load(); f == 0 || f != w.frame || n-w.frameBytes >= stallBytes {
 		w.frame, w.frameBytes, w.frameFrom = f, n, now
