@@ -270,8 +270,19 @@ func (c *Cleaning) prepare(now time.Time, hw kafka.Offset) (work bool, err error
 	if err != nil {
 		return false, err
 	}
+	if to > l.Flushed() {
+		// A record goes because a later one stands for it: that one must not be lost
+		// in a power cut. A closed segment was mostly synced when it was closed.
+		if _, err := l.Flush(); err != nil {
+			return false, err
+		}
+	}
 	c.end = from
-	c.readBuf = make([]byte, c.limits.Buffer)
+	var largest int64
+	for _, s := range l.segments() {
+		largest = max(largest, s.sizeNow())
+	}
+	c.readBuf = make([]byte, max(min(int64(c.limits.Buffer), largest), batch.HeaderLen))
 	if err := c.mapKeys(from, to); err != nil {
 		return false, err
 	}
@@ -291,8 +302,10 @@ func (c *Cleaning) prepare(now time.Time, hw kafka.Offset) (work bool, err error
 	return true, nil
 }
 
-// Commit puts the result in place. Writer only. An error before the first rename
-// leaves all as it was; a later one sticks.
+// Commit puts the result in place. Writer only. Before it the caller saves Flushed as
+// the recovery point: the gaps that come into the log lie below it, and recovery takes
+// one above it for the end of a segment that never reached the disk. An error before
+// the first rename leaves all as it was; a later one sticks.
 func (c *Cleaning) Commit(now time.Time) (CleanStats, error) {
 	l := c.l
 	if err := l.usable(); err != nil {

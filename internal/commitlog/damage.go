@@ -76,7 +76,7 @@ func (op *opening) judge(f disk.File, pos, size int64, next kafka.Offset, more b
 // wholeBatchBehind finds the first place behind pos where a whole batch with a right
 // CRC begins whose offsets could follow; -1: there is none.
 func wholeBatchBehind(f disk.File, pos, size int64, next kafka.Offset) (int64, error) {
-	buf := make([]byte, damageChunk+batch.HeaderLen)
+	buf := make([]byte, min(damageChunk+batch.HeaderLen, max(size-pos, 0)))
 	for at := pos + 1; at+batch.HeaderLen <= size; at += damageChunk {
 		n, err := f.ReadAt(buf[:min(int64(len(buf)), size-at)], at)
 		if err != nil && err != io.EOF {

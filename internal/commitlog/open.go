@@ -372,8 +372,9 @@ func (op *opening) recover() error {
 }
 
 // mismatch says why the segment after number i does not follow it. A gap is right
-// only where compaction has been: otherwise the end of s never reached the disk, at
-// a batch's border, and what comes after was written later.
+// only where compaction has been, and that goes no further than the saved recovery
+// point: otherwise the end of s never reached the disk, at a batch's border, and what
+// comes after was written later.
 func (op *opening) mismatch(s *segment, i int) error {
 	if i+1 == len(op.segs) {
 		return nil
@@ -382,7 +383,8 @@ func (op *opening) mismatch(s *segment, i int) error {
 	if base < s.next {
 		return fmt.Errorf("offsets up to %d overlap the next segment at %d", s.next-1, base)
 	}
-	if base > s.next && !op.cfg.Options.Compact && !s.gaps {
+	cleaned := (op.cfg.Options.Compact || s.gaps) && (op.cfg.PointLost || op.accepting || base <= max(op.cfg.RecoveryPoint, op.cfg.Cleaned))
+	if base > s.next && !cleaned {
 		return fmt.Errorf("offsets %d to %d are missing", s.next, base-1)
 	}
 	return nil

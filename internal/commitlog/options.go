@@ -89,6 +89,8 @@ type Config struct {
 
 	// RecoveryPoint: everything below it was synced (recovery-point-offset-checkpoint).
 	RecoveryPoint kafka.Offset
+	// PointLost: what was saved as RecoveryPoint cannot be read, it may be anywhere.
+	PointLost bool
 	// LogStart as last saved (log-start-offset-checkpoint); 0: none.
 	LogStart kafka.Offset
 	// Cleaned: compaction has been up to here (cleaner-offset-checkpoint); 0: nowhere.

@@ -146,6 +146,11 @@ func (p *Partition) clean(now time.Time, limits commitlog.CleanLimits) (*commitl
 	if c == nil || err != nil {
 		return nil, err
 	}
+	p.dir.noteMoved()
+	if err := p.dir.saveMoved(); err != nil { // the recovery point, before there are gaps below it
+		c.Abort()
+		return nil, err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.Failed(); err != nil {

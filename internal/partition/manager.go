@@ -229,14 +229,14 @@ func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings
 	}
 	cfg := commitlog.Config{
 		FS: m.o.FS, Dir: filepath.Join(d.path, tp.String()), TP: tp, ID: t.ID, Options: settings.Log, Now: time.Now(),
-		RecoveryPoint: recovery, LogStart: start, Cleaned: cleaned, Clean: d.clean && known, Log: m.o.Log,
+		RecoveryPoint: recovery, PointLost: known && d.used && d.recovery == nil, LogStart: start, Cleaned: cleaned, Clean: d.clean && known, Log: m.o.Log,
 	}
 	l, err := commitlog.Open(cfg)
 	if errors.Is(err, kafka.ErrInconsistentTopicID) && m.aside(d, tp.String()) == nil {
 		// The folder of an earlier topic of this name: the broker was killed between
 		// the two.
 		known = false
-		cfg.RecoveryPoint, cfg.LogStart, cfg.Cleaned, cfg.Clean = 0, 0, 0, false
+		cfg.RecoveryPoint, cfg.PointLost, cfg.LogStart, cfg.Cleaned, cfg.Clean = 0, false, 0, 0, false
 		l, err = commitlog.Open(cfg)
 	}
 	if err != nil {
