@@ -159,15 +159,8 @@ type groupMachine = machine.Machine[group.Record]
 var groupCodec = partition.Codec[group.Record]{
 	Add: func(b *batch.Builder, tsMs int64, r group.Record) { b.Add(tsMs, r.Key, r.Value) },
 	Decode: func(key, value []byte) (group.Record, error) {
-		return group.Record{Key: append([]byte(nil), key...), Value: cloneOrNil(value)}, nil
+		return group.Record{Key: key, Value: value}, nil
 	},
-}
-
-func cloneOrNil(b []byte) []byte {
-	if b == nil {
-		return nil
-	}
-	return append([]byte{}, b...)
 }
 
 // newMemberID is Kafka's form: the client id, a dash and a random UUID.

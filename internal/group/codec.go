@@ -2,6 +2,7 @@ package group
 
 import (
 	"encoding/binary"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -66,10 +67,10 @@ func groupKey(group string) []byte {
 // parseCommit reads an offset commit value of any version.
 func parseCommit(b []byte) (commit, bool) {
 	var v kmsg.OffsetCommitValue
-	if err := v.ReadFrom(b); err != nil || v.Version < 0 || v.Version > commitValueTopicID {
+	if err := v.UnsafeReadFrom(b); err != nil || v.Version < 0 || v.Version > commitValueTopicID {
 		return commit{}, false
 	}
-	c := commit{offset: v.Offset, epoch: -1, metadata: v.Metadata, commitMs: v.CommitTimestamp, expireMs: -1}
+	c := commit{offset: v.Offset, epoch: -1, metadata: strings.Clone(v.Metadata), commitMs: v.CommitTimestamp, expireMs: -1}
 	if v.Version >= 3 {
 		c.epoch = v.LeaderEpoch
 	}

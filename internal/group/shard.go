@@ -1,8 +1,10 @@
 package group
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -121,8 +123,8 @@ func (s *Shard) Replay(_ int64, r Record) {
 func (s *Shard) Skipped() int { return s.skipped }
 
 func (s *Shard) replayCommit(r Record) bool {
-	var k kmsg.OffsetCommitKey
-	if k.ReadFrom(r.Key) != nil {
+	var k kmsg.OffsetCommitKey // its strings alias the record: a load sees the same few ten thousand times
+	if k.UnsafeReadFrom(r.Key) != nil {
 		return false
 	}
 	g := s.groups[k.Group]
@@ -140,8 +142,8 @@ func (s *Shard) replayCommit(r Record) bool {
 		return false
 	}
 	if g == nil { // a group that only commits has no record of its own
-		g = newGroup(k.Group)
-		s.groups[k.Group] = g
+		g = newGroup(strings.Clone(k.Group))
+		s.groups[g.name] = g
 	}
 	if g.offsets == nil {
 		g.offsets = map[string]map[int32]commit{}
@@ -149,7 +151,7 @@ func (s *Shard) replayCommit(r Record) bool {
 	ps := g.offsets[k.Topic]
 	if ps == nil {
 		ps = map[int32]commit{}
-		g.offsets[k.Topic] = ps
+		g.offsets[strings.Clone(k.Topic)] = ps
 	}
 	ps[k.Partition] = c
 	return true
@@ -178,7 +180,7 @@ func (s *Shard) replayGroup(r Record) bool {
 		g = newGroup(k.Group)
 		s.groups[k.Group] = g
 	}
-	g.saved = r.Value
+	g.saved = bytes.Clone(r.Value)
 	return true
 }
 

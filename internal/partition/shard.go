@@ -19,7 +19,7 @@ type ShardFactory func(p *Partition, log *slog.Logger) *Shard
 // Codec says how a machine's records lie in a record batch.
 type Codec[R any] struct {
 	Add    func(b *batch.Builder, tsMs int64, r R)
-	Decode func(key, value []byte) (R, error) // copies what it keeps
+	Decode func(key, value []byte) (R, error) // the record may alias them: the machine copies what it keeps
 }
 
 // inbox bounds what waits for a shard's pump; past it, a request is answered
