@@ -20,8 +20,9 @@ type buffer struct {
 	class   int
 	refs    atomic.Int32
 	pool    *bufferPool
-	charged int64 // bytes of the budget returned with the buffer
-	over    bool  // it overdraws the budget
+	budget  *budget // nil: nothing is charged
+	charged int64   // bytes of the budget returned with the buffer
+	over    bool    // it overdraws the budget
 }
 
 func (b *buffer) retain() { b.refs.Add(1) }
@@ -39,7 +40,6 @@ func (b *buffer) release() {
 // one is used again. sync.Pool would lose frames of a megabyte at every second
 // collection, and a broker with a small heap collects all the time.
 type bufferPool struct {
-	budget  *budget
 	maxIdle int64
 
 	mu   sync.Mutex
@@ -64,9 +64,8 @@ func classSize(class int) int {
 	return base + base/4*(class%4)
 }
 
-// get returns a buffer of at least n bytes with one reference. The caller has
-// already taken charged bytes from the budget; release gives them back.
-func (p *bufferPool) get(n int, charged int64) *buffer {
+// get returns a buffer of at least n bytes with one reference.
+func (p *bufferPool) get(n int) *buffer {
 	class := classOf(n)
 	p.mu.Lock()
 	if l := p.free[class]; len(l) > 0 {
@@ -76,24 +75,22 @@ func (p *bufferPool) get(n int, charged int64) *buffer {
 		p.low[class] = min(p.low[class], len(l)-1)
 		p.idle -= int64(len(b.b))
 		p.mu.Unlock()
-		b.charged = charged
 		b.refs.Store(1)
 		return b
 	}
 	p.mu.Unlock()
-	b := &buffer{b: make([]byte, classSize(class)), class: class, pool: p, charged: charged}
+	b := &buffer{b: make([]byte, classSize(class)), class: class, pool: p}
 	b.refs.Store(1)
 	return b
 }
 
 func (p *bufferPool) put(b *buffer) {
-	if b.charged > 0 {
-		p.budget.release(b.charged)
-		b.charged = 0
-	}
-	if b.over {
-		p.budget.endOver()
-		b.over = false
+	if b.budget != nil {
+		b.budget.release(b.charged)
+		if b.over {
+			b.budget.endOver()
+		}
+		b.budget, b.charged, b.over = nil, 0, false
 	}
 	p.mu.Lock()
 	if p.idle+int64(len(b.b)) <= p.maxIdle {

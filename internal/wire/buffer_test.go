@@ -24,23 +24,25 @@ func TestClasses(t *testing.T) {
 }
 
 func TestPoolKeepsAndTrims(t *testing.T) {
-	p := &bufferPool{budget: &budget{max: 1 << 30}, maxIdle: 3 << 20}
+	p, bud := &bufferPool{maxIdle: 3 << 20}, &budget{max: 1 << 30}
 	var held []*buffer
 	for range 5 {
-		p.budget.tryAcquire(1 << 20)
-		held = append(held, p.get(1<<20, 1<<20))
+		bud.tryAcquire(1 << 20)
+		b := p.get(1 << 20)
+		b.budget, b.charged = bud, 1<<20
+		held = append(held, b)
 	}
 	for _, b := range held {
 		b.release()
 	}
-	if p.budget.used != 0 {
-		t.Fatalf("%d bytes of budget left", p.budget.used)
+	if bud.used != 0 {
+		t.Fatalf("%d bytes of budget left", bud.used)
 	}
 	if p.idle != 3<<20 {
 		t.Fatalf("%d bytes idle, want the maximum", p.idle)
 	}
 	p.trim() // starts the count
-	p.get(1<<20, 0).release()
+	p.get(1 << 20).release()
 	p.trim()
 	if p.idle != 1<<20 {
 		t.Fatalf("%d bytes idle after a time in which one buffer was used", p.idle)
@@ -60,37 +62,68 @@ func TestPoolKeepsAndTrims(t *testing.T) {
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &budget{max: 100}
-		order := make(chan int, 8)
+		type grant struct {
+			id       int
+			over, ok bool
+		}
+		got := make(chan grant, 8)
 		cancel := make(chan struct{})
-		b.acquire(90, nil)
-		wait := func(id int, n int64, cancel chan struct{}) {
+		ask := func(id int, n int64, frame int) {
 			go func() {
-				if _, ok := b.acquire(n, cancel); ok {
-					order <- id
-				} else {
-					order <- -id
-				}
+				over, ok := b.acquire(n, frame, cancel)
+				got <- grant{id, over, ok}
 			}()
 			synctest.Wait()
 		}
-		wait(1, 100, cancel)
-		wait(2, 10, nil) // would fit, but waits its turn
-		if b.tryAcquire(1) || len(order) != 0 {
+		want := func(all ...grant) {
+			t.Helper()
+			synctest.Wait()
+			for _, g := range all {
+				select {
+				case x := <-got:
+					if x != g {
+						t.Fatalf("got %v, want %v", x, g)
+					}
+				default:
+					t.Fatalf("nothing, want %v", g)
+				}
+			}
+			if len(got) > 0 {
+				t.Fatalf("also %v", <-got)
+			}
+		}
+		ask(1, 90, 90)
+		want(grant{1, false, true})
+		ask(2, 20, 50) // does not fit: the one that overdraws
+		want(grant{2, true, true})
+		b.force(30)
+		ask(3, 100, 100)
+		ask(4, 20, 40)
+		ask(5, 5, 60)
+		if !b.pressed() || b.tryAcquire(1) {
 			t.Fatal("somebody got past the line")
 		}
+		want()
+		b.release(50) // of the one that overdrew, in full
+		b.endOver()
+		want(grant{4, true, true}) // the smallest, not the first
+		b.release(90)              // 20 are used: the first in line does not fit, and holds up what would
+		want()
+		b.release(20)
+		want(grant{3, false, true})
+		b.endOver()
+		want(grant{5, true, true})
+		ask(6, 10, 10)
 		close(cancel)
-		synctest.Wait()
-		if a, c := <-order, <-order; a+c != 1 {
-			t.Fatalf("got %d and %d, want waiter 1 cancelled and waiter 2 served", a, c)
-		}
+		want(grant{6, false, false})
 		b.release(100)
-		wait(3, 100, nil)
-		if got := <-order; got != 3 || b.used != 100 {
-			t.Fatalf("waiter %d, %d used", got, b.used)
+		b.release(5)
+		b.endOver()
+		if b.used != 0 || b.over || b.pressed() {
+			t.Fatalf("%d used, over %v", b.used, b.over)
 		}
-		b.release(100)
-		if b.used != 0 {
-			t.Fatalf("%d used", b.used)
-		}
+		cancel = nil
+		ask(7, 1000, 1000) // more than there is, alone
+		want(grant{7, false, true})
 	})
 }

@@ -576,28 +576,42 @@ func TestUnreadResponse(t *testing.T) {
 }
 
 // Half frames that hold the whole budget do not stop the others: one frame at a
-// time may overdraw it.
+// time may overdraw it, and those that come slowly are closed while others wait.
 func TestBudgetStandstill(t *testing.T) {
-	opts := Options{InflightBytes: 1 << 20, StallTimeout: 10 * time.Second}
+	opts := Options{InflightBytes: 2 << 20, StallTimeout: time.Minute}
 	req := kmsg.NewPtrHeartbeatRequest()
 	req.Version, req.Group = 4, strings.Repeat("g", 1000<<10)
 	b := frameOf(req, 1, "")
 	inBubble(t, opts, echo, func(w *world) {
-		for range 3 {
+		half := func() {
 			nc := w.connect()
-			defer nc.Close()
-			go func() { _, _ = nc.Write(b[:500<<10]) }()
+			w.Cleanup(func() { _ = nc.Close() })
+			go func() { _, _ = nc.Write(b[:700<<10]) }()
+			synctest.Wait()
 		}
-		synctest.Wait()
-		if used, most := w.srv.FrameBytes(); used > most || used < most/2 {
+		half() // 1 of the 1.5 MiB that are for frames of this size
+		w.send(b)
+		w.wantOrder(1, 2)
+		if d := time.Since(w.start); d != 0 {
+			t.Errorf("one could overdraw and was answered after %v", d)
+		}
+		half() // overdraws
+		if used, most := w.srv.FrameBytes(); used > most {
 			t.Fatalf("%d of %d bytes used", used, most)
 		}
-		for range 3 {
-			go func() { _, _ = w.nc.Write(b) }()
-			w.wantOrder(1, 2)
+		time.Sleep(20 * time.Second)
+		if n := w.srv.Conns(); n != 3 {
+			t.Fatalf("%d connections: somebody was closed though nobody waits", n)
 		}
-		if d := time.Since(w.start); d > 40*time.Second {
+		begun := time.Now()
+		go func() { _, _ = w.nc.Write(b) }()
+		w.wantOrder(1, 2)
+		if d := time.Since(begun); d > pressedTimeout+2*time.Second {
 			t.Errorf("answered after %v", d)
+		}
+		synctest.Wait()
+		if n := w.srv.Conns(); n != 1 || strings.Count(w.log.String(), "came slowly") != 2 {
+			t.Errorf("%d connections left; log: %s", n, w.log)
 		}
 	})
 	// All are honest and together want more than there is: all get through.

@@ -62,12 +62,11 @@ func FuzzFrames(f *testing.F) {
 func runScript(t *testing.T, in, sizes []byte) (seen, answered []byte) {
 	table := testTable()
 	s := &Server{table: table, opts: Options{Log: slog.New(slog.DiscardHandler)}.withDefaults(), stop: make(chan struct{}),
-		logs: &limiter{}, budget: &budget{max: 1 << 20}}
+		logs: &limiter{}, budget: budget{max: 1 << 20}, pool: bufferPool{maxIdle: 1 << 20}}
 	s.meters = append(s.meters, nil)
 	for range 100 {
 		s.meters = append(s.meters, nil)
 	}
-	s.pool = &bufferPool{budget: s.budget, maxIdle: 1 << 20}
 	s.handler = handlerFunc(func(req *Request) Response {
 		seen = append(seen, byte(req.Key), byte(req.Version))
 		seen = append(append(seen, req.ClientID...), req.Body...)

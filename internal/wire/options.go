@@ -12,7 +12,8 @@ type Options struct {
 	// MaxRequestBytes bounds a frame without its length prefix
 	// (socket.request.max.bytes; 104857600).
 	MaxRequestBytes int
-	// InflightBytes bounds the memory of all large frames together
+	// InflightBytes bounds the memory of all large frames together, but for one
+	// of up to 8 MiB and one larger one, which may overdraw it
 	// (queued.max.request.bytes; 256 MiB).
 	InflightBytes int64
 	// QueueMax bounds the requests of one connection that wait for their
@@ -21,6 +22,9 @@ type Options struct {
 	// QueueBytes bounds what those requests and responses hold in memory, one
 	// always allowed (32 MiB).
 	QueueBytes int64
+	// EncodedBytes bounds the responses of all connections that are ready and
+	// wait behind others. Above it each connection keeps one (64 MiB).
+	EncodedBytes int64
 
 	// IdleTimeout closes a connection on which nothing arrived and for which
 	// nothing is in work (connections.max.idle.ms; 10 minutes). Below 0: never.
@@ -62,6 +66,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.QueueBytes <= 0 {
 		o.QueueBytes = 32 << 20
+	}
+	if o.EncodedBytes <= 0 {
+		o.EncodedBytes = 64 << 20
 	}
 	def(&o.IdleTimeout, 10*time.Minute)
 	if o.IdleTimeout < 0 {

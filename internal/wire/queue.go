@@ -45,7 +45,7 @@ func (q *queue) push(c *Conn, it item, frame *buffer) error {
 	it.bytes = 256
 	switch {
 	case it.resp.Msg != nil:
-		it.encodedBuf = c.srv.pool.get(4<<10, 0)
+		it.encodedBuf = c.srv.pool.get(4 << 10)
 		b := appendResponseHeader(it.encodedBuf.b[:0], it.correlationID, it.flexible)
 		b = it.resp.Msg.AppendTo(b)
 		if err := patchSize(b, 0, 0); err != nil {
@@ -68,7 +68,8 @@ func (q *queue) push(c *Conn, it item, frame *buffer) error {
 	}
 	for {
 		q.mu.Lock()
-		if q.n == 0 || q.n < c.srv.opts.QueueMax && q.bytes+it.bytes <= c.srv.opts.QueueBytes {
+		if q.n == 0 || q.n < c.srv.opts.QueueMax && q.bytes+it.bytes <= c.srv.opts.QueueBytes &&
+			(it.encoded == nil || c.srv.encoded.Load() <= c.srv.opts.EncodedBytes) {
 			break
 		}
 		q.mu.Unlock()
@@ -89,6 +90,7 @@ func (q *queue) push(c *Conn, it item, frame *buffer) error {
 	q.items[(q.head+q.n)%len(q.items)] = it
 	q.n++
 	q.bytes += it.bytes
+	c.srv.encoded.Add(int64(cap(it.encoded)))
 	c.queued.Add(1)
 	q.mu.Unlock()
 	if !q.started {
@@ -118,6 +120,7 @@ func (q *queue) pop(c *Conn) {
 	q.mu.Lock()
 	it := &q.items[q.head]
 	q.bytes -= it.bytes
+	c.srv.encoded.Add(-int64(cap(it.encoded)))
 	*it = item{}
 	q.head = (q.head + 1) % len(q.items)
 	q.n--

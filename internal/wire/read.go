@@ -119,7 +119,11 @@ func (c *Conn) read(p []byte, have, want int) (int, error) {
 	}
 	if have > 0 {
 		c.awaited.Store(int64(want - have))
-		c.partial.Store(c.frames + 1)
+		frame := c.frames + 1
+		if want > inMax {
+			frame |= largeFrame
+		}
+		c.partial.Store(frame)
 	}
 	c.busy.Store(false)
 	n, err := c.nc.Read(p)
@@ -206,7 +210,7 @@ func (c *Conn) makeRoom(have, want int) {
 			return
 		}
 	}
-	next := c.srv.pool.get(max(want, c.inSize), 0)
+	next := c.srv.pool.get(max(want, c.inSize))
 	if c.in != nil {
 		copy(next.b, c.in.b[c.r:c.w])
 		c.in.release()
@@ -218,7 +222,7 @@ func (c *Conn) makeRoom(have, want int) {
 // of its own. The buffer doubles as bytes arrive; only a connection that has
 // completed such frames before gets one ahead of them.
 func (c *Conn) readLarge(size int) (*buffer, error) {
-	buf, err := c.frameBuffer(min(size, max(min(c.largest, aheadMax), inMax)), nil)
+	buf, err := c.frameBuffer(min(size, max(min(c.largest, aheadMax), inMax)), size, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -226,11 +230,11 @@ func (c *Conn) readLarge(size int) (*buffer, error) {
 	c.r, c.w = 0, 0
 	if c.in.refs.Load() > 1 {
 		c.in.release()
-		c.in = c.srv.pool.get(c.inSize, 0)
+		c.in = c.srv.pool.get(c.inSize)
 	}
 	for n < size {
 		if n == len(buf.b) {
-			if buf, err = c.frameBuffer(min(size, 2*n), buf); err != nil {
+			if buf, err = c.frameBuffer(min(size, 2*n), size, buf); err != nil {
 				return nil, err
 			}
 		}
@@ -246,19 +250,16 @@ func (c *Conn) readLarge(size int) (*buffer, error) {
 	return buf, nil
 }
 
-// frameBuffer takes frame memory from the budget, waiting for it, and moves what
-// old holds (nil: nothing) into it. On error old is released. A frame larger
-// than the whole budget takes the whole.
-func (c *Conn) frameBuffer(n int, old *buffer) (*buffer, error) {
-	charge := min(int64(classSize(classOf(n))), c.srv.budget.max)
-	delta, over := charge, false
+// frameBuffer takes n bytes of frame memory from the budget for a frame of size
+// bytes, waiting for it, or all of the frame's when it may overdraw, and moves
+// what old holds (nil: nothing) into it. On error old is released.
+func (c *Conn) frameBuffer(n, size int, old *buffer) (*buffer, error) {
+	b := c.srv.budgetOf(size)
+	charge, had, over := int64(classSize(classOf(n))), int64(0), false
 	if old != nil {
-		delta -= old.charged
-		over = old.over
+		had = old.charged
 	}
-	if over {
-		c.srv.budget.force(delta)
-	} else if !c.srv.budget.tryAcquire(delta) {
+	if !b.tryAcquire(charge - had) {
 		err := error(nil)
 		if c.queued.Load() == 0 {
 			err = c.flush(false)
@@ -266,7 +267,7 @@ func (c *Conn) frameBuffer(n int, old *buffer) (*buffer, error) {
 		if err == nil {
 			// busy: it is not the client that lets us wait.
 			ok := false
-			if over, ok = c.srv.budget.acquire(delta, c.done); !ok {
+			if over, ok = b.acquire(charge-had, size, c.done); !ok {
 				err = io.ErrClosedPipe
 			}
 		}
@@ -276,12 +277,17 @@ func (c *Conn) frameBuffer(n int, old *buffer) (*buffer, error) {
 			}
 			return nil, err
 		}
+		if over {
+			whole := int64(classSize(classOf(size)))
+			b.force(whole - charge)
+			n, charge = size, whole
+		}
 	}
-	buf := c.srv.pool.get(n, charge)
-	buf.over = over
+	buf := c.srv.pool.get(n)
+	buf.budget, buf.charged, buf.over = b, charge, over
 	if old != nil {
 		copy(buf.b, old.b)
-		old.charged, old.over = 0, false
+		old.budget, old.charged = nil, 0
 		old.release()
 	}
 	return buf, nil
@@ -320,6 +326,9 @@ func (c *Conn) serve(frame []byte, buf *buffer) (stop bool, err error) {
 		correlationID: h.correlationID, key: h.key, version: h.version,
 		flexible: h.api.flexibleResponse(h.key, h.version),
 		resp:     resp, received: c.readAt, handled: c.now, handle: c.now.Sub(start), requestBytes: len(frame) + 4,
+	}
+	if resp.Pending == nil {
+		req.Body = nil // or it would keep the frame's memory until the next request
 	}
 	if resp.Pending == nil && c.queued.Load() == 0 {
 		err := c.respond(&it, c.now)

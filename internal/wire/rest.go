@@ -51,7 +51,6 @@ func (c *Conn) lieDown() {
 	c.in.release() // queued responses that look into it hold it themselves
 	c.in, c.r, c.w = nil, 0, 0
 	c.inSize, c.roomy = inMin, 0
-	*c.req = Request{} // its body is in the buffer
 	if c.queued.Load() == 0 {
 		c.queue.rest()
 	}

@@ -82,7 +82,7 @@ func (c *Conn) measure(it *item, size int64, now time.Time) {
 
 func (c *Conn) openOut(now time.Time) {
 	if c.outBuf == nil {
-		c.outBuf = c.srv.pool.get(outSize, 0)
+		c.outBuf = c.srv.pool.get(outSize)
 		c.out = c.outBuf.b[:0]
 	}
 	if len(c.out) == 0 {
@@ -154,7 +154,7 @@ func (c *Conn) sendPart(p *Part) error {
 
 // sendCopy sends a region through pooled memory.
 func (c *Conn) sendCopy(r disk.Region) error {
-	buf := c.srv.pool.get(int(min(r.Len, writeChunk)), 0)
+	buf := c.srv.pool.get(int(min(r.Len, writeChunk)))
 	defer buf.release()
 	for off := int64(0); off < r.Len; {
 		n := min(int64(len(buf.b)), r.Len-off)

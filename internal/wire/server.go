@@ -20,8 +20,10 @@ type Server struct {
 	handler Handler
 	table   *Table
 	opts    Options
-	budget  *budget
-	pool    *bufferPool
+	budget  budget // of large frames
+	giants  budget // of those above giantMin: they cannot keep the others out
+	pool    bufferPool
+	encoded atomic.Int64 // bytes of ready responses that wait behind others
 	logs    *limiter
 	meters  []*metrics.API // by key; nil without metrics
 
@@ -61,8 +63,9 @@ func NewServer(h Handler, table *Table, opts Options) *Server {
 		s.limits = *opts.Limits
 	}
 	s.pace = newPace(s.limits.Rate)
-	s.budget = &budget{max: s.opts.InflightBytes}
-	s.pool = &bufferPool{budget: s.budget, maxIdle: 64 << 20}
+	s.giants.max = s.opts.InflightBytes / 4
+	s.budget.max = s.opts.InflightBytes - s.giants.max
+	s.pool.maxIdle = 64 << 20
 	table.Each(func(key, lo, hi int16) {
 		s.meters = append(s.meters, make([]*metrics.API, int(key)+1-len(s.meters))...)
 		s.meters[key] = s.opts.Metrics.API(kmsg.NameForKey(key), lo, hi)
@@ -181,9 +184,23 @@ func (s *Server) Conns() int {
 
 // FrameBytes returns the memory large requests hold and the most they may.
 func (s *Server) FrameBytes() (used, max int64) {
-	s.budget.mu.Lock()
-	defer s.budget.mu.Unlock()
-	return s.budget.used, s.budget.max
+	for _, b := range []*budget{&s.budget, &s.giants} {
+		b.mu.Lock()
+		used += b.used
+		b.mu.Unlock()
+	}
+	return used, s.opts.InflightBytes
+}
+
+// giantMin is the size from which on a frame counts against the quarter of the
+// budget that is for the few of that size.
+const giantMin = 8 << 20
+
+func (s *Server) budgetOf(size int) *budget {
+	if size > giantMin {
+		return &s.giants
+	}
+	return &s.budget
 }
 
 // EachSoftware counts open connections by the client software they named.

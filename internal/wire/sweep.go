@@ -6,6 +6,16 @@ import "time"
 // byte a second does not.
 const stallBytes = 16 << 10
 
+// While others wait for frame memory, a large frame needs more than that to stay:
+// pressedBytes within pressedTimeout.
+const (
+	pressedBytes   = 256 << 10
+	pressedTimeout = 5 * time.Second
+)
+
+// largeFrame marks a Conn.partial that holds memory of the budget.
+const largeFrame = 1 << 63
+
 // sweepLoop closes idle, stalled and unread connections. Counters that the
 // connections raise anyway are compared from tick to tick, so that the hot path
 // sets no deadlines and reads no clock for it. The price is that a timeout comes
@@ -28,12 +38,12 @@ func (s *Server) sweepLoop() {
 			conns = append(conns, c)
 		}
 		s.mu.Unlock()
+		pressed := s.budget.pressed() || s.giants.pressed()
 		for _, c := range conns {
-			c.sweep(now)
+			c.sweep(now, pressed)
 		}
 		clear(conns)
 		conns = conns[:0]
-		s.budget.relax()
 		if now.Sub(lastTrim) >= 30*time.Second {
 			lastTrim = now
 			s.pool.trim()
@@ -48,12 +58,14 @@ type watch struct {
 	frame      uint64
 	frameBytes int64
 	frameFrom  time.Time
+	largeBytes int64
+	largeFrom  time.Time
 	write      uint32
 	writeFrom  time.Time
 }
 
 // sweep closes the connection if its time is up.
-func (c *Conn) sweep(now time.Time) {
+func (c *Conn) sweep(now time.Time, pressed bool) {
 	w, o := &c.watch, &c.srv.opts
 	if a := c.activity.Load(); a != w.activity || w.idleFrom.IsZero() || c.busy.Load() || c.queued.Load() > 0 {
 		w.activity, w.idleFrom = a, now
@@ -65,7 +77,14 @@ func (c *Conn) sweep(now time.Time) {
 	} else if idle >= restAfter {
 		c.askRest()
 	}
-	if f, n := c.partial.Load(), c.arrived.Load(); f == 0 || f != w.frame || n-w.frameBytes >= stallBytes {
+	f, n := c.partial.Load(), c.arrived.Load()
+	if !pressed || f&largeFrame == 0 || f != w.frame || n-w.largeBytes >= pressedBytes {
+		w.largeBytes, w.largeFrom = n, now
+	} else if now.Sub(w.largeFrom) >= pressedTimeout {
+		c.close("stalled", "a large request came slowly while others waited for memory", pressedTimeout)
+		return
+	}
+	if f == 0 || f != w.frame || n-w.frameBytes >= stallBytes {
 		w.frame, w.frameBytes, w.frameFrom = f, n, now
 	} else if now.Sub(w.frameFrom) >= o.StallTimeout {
 		c.close("stalled", "a request began and did not go on", o.StallTimeout)
