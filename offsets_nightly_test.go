@@ -34,7 +34,7 @@ func TestTenMillionCommits(t *testing.T) {
 	rounds := commits / groups / partitions
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "data")
-	s := start(t, weir.Options{DataDir: dir, Overrides: []string{"log.cleaner.backoff.ms=1000", "log.initial.task.delay.ms=0"}})
+	s := start(t, weir.Options{DataDir: dir})
 	c := client(t, s, kgo.MaxVersions(kversion.V3_8_0()))
 	n := &node{t, s, dir, c, kadm.NewClient(c)}
 	n.create("orders", partitions, nil)

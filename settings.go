@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/weirmq/weir/internal/batch"
+	"github.com/weirmq/weir/internal/broker"
 	"github.com/weirmq/weir/internal/commitlog"
 	"github.com/weirmq/weir/internal/config"
 	"github.com/weirmq/weir/internal/group"
@@ -41,6 +42,9 @@ func (s *Server) settings(img *metadata.Image, topic string) *partition.Settings
 		},
 		MinISR: t.MinInsyncReplicas, FlushMessages: t.FlushMessages, FlushMs: t.FlushMs,
 	}
+	if topic == broker.OffsetsTopic && s.static.Bool("log.cleaner.enable") {
+		out.Log.RollDirtyBytes = offsetsDirtyBytes
+	}
 	if t.GzipLevel > 0 {
 		out.Rules.GzipLevel = t.GzipLevel
 	}
@@ -51,6 +55,11 @@ func (s *Server) settings(img *metadata.Image, topic string) *partition.Settings
 	}
 	return out
 }
+
+// offsetsDirtyBytes is how much of a partition of the offsets topic is left to compaction
+// at most, whatever its segment.bytes: a start reads all of it, and ten million commits
+// of a thousand groups are 770 MB as they come and 1 MB when they are compacted.
+const offsetsDirtyBytes = 1 << 20
 
 // limitConnections puts the bounds on connections in force. It runs on the
 // quorum's goroutine, so hosts that are names and not addresses are looked up

@@ -160,7 +160,7 @@ func (s *segment) shouldRoll(now time.Time, b batch.View) (bool, error) {
 	}
 	o := s.l.options()
 	if s.size+int64(len(b)) > o.SegmentBytes || s.size+int64(len(b)) > math.MaxInt32 ||
-		b.LastOffset()-s.base > math.MaxInt32 || s.ix.full(o.IndexMaxBytes) {
+		b.LastOffset()-s.base > math.MaxInt32 || s.ix.full(o.IndexMaxBytes) || o.Compact && o.RollDirtyBytes > 0 && s.size >= o.RollDirtyBytes {
 		return true, nil
 	}
 	return s.overdue(now, b.MaxTimestamp())

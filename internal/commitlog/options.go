@@ -35,6 +35,9 @@ type Options struct {
 	MinCompactionLagMs int64
 	MaxCompactionLagMs int64   // no limit
 	MinDirtyRatio      float64 // 0: any dirt is worth a cleaning
+	// RollDirtyBytes closes the active segment of a compacted log once it has as many
+	// bytes, so that they can be compacted; 0: not before SegmentBytes.
+	RollDirtyBytes int64
 }
 
 // DefaultOptions are Kafka's defaults for a topic.

@@ -22,6 +22,9 @@ type CleanerSettings struct {
 // it does not keep the others from theirs.
 const cleanAgain = 10 * time.Minute
 
+// wakeEvery is how often a closed segment makes the cleaner look before its rest is over.
+const wakeEvery = time.Second
+
 // cleaner starts compactions, the dirtiest partition first, at most
 // CleanerSettings.Threads at once. The long part of a run goes beside the
 // partition's writer; only the swap of files takes its lock.
@@ -44,16 +47,23 @@ func (m *Manager) newCleaner() *cleaner {
 func (m *Manager) cleanLoop() {
 	c := m.newCleaner()
 	defer c.wg.Wait()
-	rest := time.NewTimer(m.o.InitialDelay)
+	rest := time.NewTimer(m.o.Cleaner().Backoff)
 	defer rest.Stop()
+	var looked time.Time
 	for {
 		select {
 		case <-m.stop:
 			return
 		case p := <-c.done:
 			c.finished(p)
+		case <-m.wake:
+			if d := time.Since(looked); d < wakeEvery {
+				rest.Reset(wakeEvery - d)
+				continue
+			}
 		case <-rest.C:
 		}
+		looked = time.Now()
 		s := m.o.Cleaner()
 		for c.begin(time.Now(), s) {
 		}

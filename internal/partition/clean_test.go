@@ -199,3 +199,32 @@ func TestCleanerThreads(t *testing.T) {
 		}
 	})
 }
+
+// TestCleanSoon: a log whose dirty part is to stay small is compacted when a segment
+// is full, not when the cleaner's rest is over.
+func TestCleanSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := plain()
+		s.Log.Compact, s.Log.Delete, s.Log.MinDirtyRatio, s.Log.MaxCompactionLagMs, s.Log.RollDirtyBytes = true, false, 0.1, 1<<62, 2000
+		m := open(t, disk.NewMem(1), s, topic("a", topicA, 1))
+		m.o.InitialDelay, m.o.CheckpointEvery, m.o.StartCheckpointEvery, m.o.RetentionEvery, m.o.ExpireEvery = time.Hour, time.Hour, time.Hour, time.Hour, time.Hour
+		m.o.Cleaner = func() CleanerSettings {
+			return CleanerSettings{Threads: 1, Backoff: time.Hour, BytesPerSecond: math.MaxFloat64}
+		}
+		m.Start()
+		p := m.Get(topicA, 0)
+		for i := range 2000 {
+			if _, err := p.Append(time.Now(), keyed(fmt.Sprintf("k%d", i%7), fmt.Sprint(i)), -1); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(2 * time.Second)
+		if size := p.log.Size(); size > 6000 {
+			t.Errorf("%d bytes after 20 s, of which 7 records count", size)
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -50,6 +50,14 @@ type logDir struct {
 	changed atomic.Bool                         // some log start or cleaned offset moved since the last checkpoint
 	grew    atomic.Bool                         // folders were made since the last sync of the dir
 	writing sync.Mutex                          // one checkpoint at a time
+	cleaner chan struct{}                       // the Manager's, capacity 1: there may be something to compact
+}
+
+func (d *logDir) wakeCleaner() {
+	select {
+	case d.cleaner <- struct{}{}:
+	default:
+	}
 }
 
 // flushWorkers bounds concurrent fdatasyncs per log dir: four files at once give

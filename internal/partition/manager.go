@@ -59,6 +59,7 @@ type Manager struct {
 	image   atomic.Pointer[metadata.Image]
 	workers atomic.Int32 // Options.RecoveryWorkers, or what SetRecoveryWorkers said since
 	stop    chan struct{}
+	wake    chan struct{} // the cleaner's
 	wg      sync.WaitGroup
 
 	applying sync.Mutex // one change of the set of partitions at a time
@@ -83,7 +84,7 @@ func OpenManager(o Options) (*Manager, error) {
 			*d.v = d.def
 		}
 	}
-	m := &Manager{o: o, parts: make(map[partKey]*Partition), stop: make(chan struct{})}
+	m := &Manager{o: o, parts: make(map[partKey]*Partition), stop: make(chan struct{}), wake: make(chan struct{}, 1)}
 	m.workers.Store(int32(o.RecoveryWorkers))
 	var errs []error
 	for _, path := range o.Dirs {
@@ -92,6 +93,7 @@ func OpenManager(o Options) (*Manager, error) {
 			errs = append(errs, err)
 			continue
 		}
+		d.cleaner = m.wake
 		m.dirs = append(m.dirs, d)
 	}
 	if len(m.dirs) == 0 {

@@ -184,6 +184,9 @@ func (p *Partition) flush() {
 		return
 	}
 	p.flushed(upTo)
+	if p.Settings().Log.RollDirtyBytes > 0 {
+		p.dir.wakeCleaner() // perhaps a segment was closed
+	}
 }
 
 // flushed takes note of a flush that has made everything below upTo safe. Two
