@@ -179,7 +179,7 @@ func (s *Server) listen() (bound []net.Listener, advertised []metadata.Listener,
 		if w.Security != "PLAINTEXT" {
 			return bound, nil, &ConfigError{fmt.Errorf("listener %s: %s is not served yet: use PLAINTEXT", w.Name, w.Security)}
 		}
-		l, err := net.Listen("tcp", net.JoinHostPort(w.Host, strconv.Itoa(int(w.Port))))
+		l, err := net.Listen(network(w, want), net.JoinHostPort(w.Host, strconv.Itoa(int(w.Port))))
 		if err != nil {
 			for _, b := range bound {
 				_ = b.Close()
@@ -209,6 +209,22 @@ func (s *Server) listen() (bound []net.Listener, advertised []metadata.Listener,
 		return nil, nil, &ConfigError{errors.New("listeners: no client listener: add one such as PLAINTEXT://127.0.0.1:9092")}
 	}
 	return bound, advertised, nil
+}
+
+// network is tcp, which on a wildcard takes the port of both families, or the one
+// family meant where another listener asks for that port in the other.
+func network(w config.Listener, all []config.Listener) string {
+	six := func(l config.Listener) bool { return strings.Contains(l.Host, ":") }
+	for _, o := range all {
+		if o.Controller || o.Port != w.Port || w.Port == 0 || six(o) == six(w) || net.ParseIP(o.Host) == nil || net.ParseIP(w.Host) == nil {
+			continue
+		}
+		if six(w) {
+			return "tcp6"
+		}
+		return "tcp4"
+	}
+	return "tcp"
 }
 
 func listenError(w config.Listener, err error) error {
