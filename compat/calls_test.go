@@ -242,6 +242,7 @@ type member struct {
 	instance *string
 	gen      int32
 	leader   bool
+	meta     []byte // subscription; nil: one of topic t
 }
 
 func joinRequest(version int16, group, id string, instance *string, protoType string, protos ...string) *kmsg.JoinGroupRequest {
@@ -261,10 +262,17 @@ func joinRequest(version int16, group, id string, instance *string, protoType st
 // join joins alone, or as one more of a group whose other members rejoin.
 func (m *member) join() *kmsg.JoinGroupResponse {
 	m.r.t.Helper()
-	resp := ask[*kmsg.JoinGroupResponse](m.r, joinRequest(5, m.group, m.id, m.instance, "consumer", "range"))
+	once := func() *kmsg.JoinGroupResponse {
+		req := joinRequest(5, m.group, m.id, m.instance, "consumer", "range")
+		if m.meta != nil {
+			req.Protocols[0].Metadata = m.meta
+		}
+		return ask[*kmsg.JoinGroupResponse](m.r, req)
+	}
+	resp := once()
 	if resp.ErrorCode == 79 {
 		m.id = resp.MemberID
-		resp = ask[*kmsg.JoinGroupResponse](m.r, joinRequest(5, m.group, m.id, m.instance, "consumer", "range"))
+		resp = once()
 	}
 	if resp.ErrorCode == 0 {
 		m.id, m.gen, m.leader = resp.MemberID, resp.Generation, resp.MemberID == resp.LeaderID

@@ -133,8 +133,14 @@ func (g *group) metadataRecord() Record {
 	return Record{Key: groupKey(g.name), Value: v.AppendTo(nil)}
 }
 
-// subscribedTopics reads the topics of a consumer's subscription.
+// subscribedTopics reads the topics of a consumer's subscription, of whatever
+// version it says it is: they come first in all, and what follows them is
+// between the members.
 func subscribedTopics(b []byte) ([]string, bool) {
+	if len(b) < 2 || b[0]&0x80 != 0 {
+		return nil, false
+	}
+	b = append([]byte{0, 0}, b[2:]...)
 	var m kmsg.ConsumerMemberMetadata
 	if err := m.ReadFrom(b); err != nil {
 		return nil, false

@@ -88,3 +88,6 @@ func (s *Shard) Check() {
 		}
 	}
 }
+
+// SubscribedTopics reads a subscription.
+func SubscribedTopics(b []byte) ([]string, bool) { return subscribedTopics(b) }

@@ -166,3 +166,27 @@ func TestLoadsKafkasLog(t *testing.T) {
 	}
 	t.Logf("%d groups compared, %d records of other kinds", len(resp.(*kmsg.ListGroupsResponse).Groups), s.Skipped())
 }
+
+// B104: of a subscription only the topics matter, whichever version wrote it.
+func TestSubscribedTopics(t *testing.T) {
+	topics := "\x00\x00\x00\x02\x00\x01t\x00\x01u"
+	for _, c := range []struct {
+		name, in string
+		want     string
+	}{
+		{"v0", "\x00\x00" + topics + "\xff\xff\xff\xff", "[t u] true"},
+		{"v0 with user data", "\x00\x00" + topics + "\x00\x00\x00\x01x", "[t u] true"},
+		{"v1 without owned partitions", "\x00\x01" + topics + "\xff\xff\xff\xff", "[t u] true"},
+		{"v1", "\x00\x01" + topics + "\xff\xff\xff\xff\x00\x00\x00\x00", "[t u] true"},
+		{"v9 with more behind", "\x00\x09" + topics + "\xff\xff\xff\xff\x07what is this", "[t u] true"},
+		{"no topics", "\x00\x03\x00\x00\x00\x00\xff\xff\xff\xff", "[] true"},
+		{"negative version", "\xff\xff" + topics + "\xff\xff\xff\xff", "[] false"},
+		{"cut", "\x00\x00\x00\x00\x00\x02\x00\x01t", "[] false"},
+		{"nothing", "", "[] false"},
+	} {
+		topics, ok := group.SubscribedTopics([]byte(c.in))
+		if got := fmt.Sprint(topics, ok); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
