@@ -34,6 +34,9 @@ func (c *Controller) createTopics(req *kmsg.CreateTopicsRequest) (*kmsg.CreateTo
 		} else {
 			out.ErrorCode, out.ErrorMessage = job.create(t, &out).parts()
 		}
+		if out.ErrorCode != 0 {
+			out.Configs = []kmsg.CreateTopicsResponseTopicConfig{} // empty, as Kafka's, not null
+		}
 		resp.Topics = append(resp.Topics, out)
 	}
 	if req.ValidateOnly {

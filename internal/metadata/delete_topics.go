@@ -58,6 +58,7 @@ func (c *Controller) deleteTopics(req *kmsg.DeleteTopicsRequest) (*kmsg.DeleteTo
 			} else if !ok {
 				f = fail(kafka.ErrUnknownTopicOrPartition, "This server does not host this topic-partition.")
 			} else if ids[topic.ID] > 0 {
+				out.TopicID = topic.ID
 				f = fail(kafka.ErrInvalidRequest, "The provided topic name maps to an ID that was already supplied.")
 			} else {
 				out.TopicID = topic.ID
@@ -76,7 +77,7 @@ func (c *Controller) deleteTopics(req *kmsg.DeleteTopicsRequest) (*kmsg.DeleteTo
 			} else if !ok {
 				f = fail(kafka.ErrUnknownTopicID, "This server does not host this topic ID.")
 			} else if names[topic.Name] > 0 {
-				f = fail(kafka.ErrInvalidRequest, "The provided topic name maps to an ID that was already supplied.")
+				continue // refused by its name
 			} else {
 				out.Topic = &topic.Name
 				rs = append(rs, &TopicRemovedRecord{ID: id})
