@@ -45,7 +45,9 @@ func (s *Shard) offsetCommit(now time.Time, tok machine.Token, r *Request, q *km
 				Partition: part.Partition, ErrorCode: code(pe),
 			})
 		}
-		p.Topics = append(p.Topics, rt)
+		if len(rt.Partitions) > 0 {
+			p.Topics = append(p.Topics, rt)
+		}
 	}
 	if !s.fits(recs...) {
 		for _, t := range p.Topics {
@@ -138,6 +140,8 @@ func (s *Shard) offsetDelete(tok machine.Token, r *Request, q *kmsg.OffsetDelete
 	p.Version = q.Version
 	g := s.groups[q.Group]
 	switch {
+	case q.Group == "":
+		p.ErrorCode = code(kafka.ErrInvalidGroupID)
 	case g == nil:
 		p.ErrorCode = code(kafka.ErrGroupIDNotFound)
 	case g.state != Empty && g.protocolType != consumerType:
