@@ -26,6 +26,10 @@ func (b *Broker) apiVersions(r *wire.Request, req *kmsg.ApiVersionsRequest) wire
 		r.Conn.SetSoftware(req.ClientSoftwareName, req.ClientSoftwareVersion)
 	}
 	img := b.o.Quorum.Image()
+	if req.Version >= 5 && (req.ClusterID == nil) != (req.NodeID == -1) {
+		resp.ErrorCode = int16(kafka.ErrInvalidRequest) // both say where the client means to be, or none
+		return respond(resp)
+	}
 	if req.Version >= 5 && req.ClusterID != nil && *req.ClusterID != img.ClusterID() {
 		resp.ErrorCode = int16(kafka.ErrRebootstrapRequired)
 		return respond(resp)
@@ -71,4 +75,4 @@ var features = []struct {
 }
 
 // metadataVersion is the level that Kafka 4.4 finalizes for a new cluster.
-const metadataVersion = 31
+const metadataVersion = 33

@@ -1,6 +1,8 @@
 package broker
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -54,15 +56,20 @@ func (b *Broker) describeQuorum(r *wire.Request, req *kmsg.DescribeQuorumRequest
 	resp := req.ResponseKind().(*kmsg.DescribeQuorumResponse)
 	st := b.o.QuorumStatus()
 	now := time.Now().UnixMilli()
+	resp.ErrorMessage = ptr("")
+	// Kafka knows one question only: this log's one partition, and nothing besides.
+	known := len(req.Topics) == 1 && req.Topics[0].Topic == metadataLog &&
+		len(req.Topics[0].Partitions) == 1 && req.Topics[0].Partitions[0].Partition == 0
 	for _, t := range req.Topics {
 		out := kmsg.NewDescribeQuorumResponseTopic()
 		out.Topic = t.Topic
 		for _, p := range t.Partitions {
 			pout := kmsg.NewDescribeQuorumResponseTopicPartition()
 			pout.Partition = p.Partition
-			if t.Topic != metadataLog || p.Partition != 0 {
-				pout.ErrorCode = int16(kafka.ErrUnknownTopicOrPartition)
+			if !known {
+				pout.ErrorCode, pout.ErrorMessage = int16(kafka.ErrUnknownTopicOrPartition), ptr("The one partition to describe is "+metadataLog+"-0.")
 			} else {
+				pout.ErrorMessage = ptr("")
 				pout.LeaderID, pout.LeaderEpoch, pout.HighWatermark = st.Leader, st.Epoch, st.HighWatermark
 				v := kmsg.NewDescribeQuorumResponseTopicPartitionReplicaState()
 				v.ReplicaID, v.LogEndOffset, v.LastFetchTimestamp, v.LastCaughtUpTimestamp = st.Leader, st.HighWatermark, now, now
@@ -71,6 +78,9 @@ func (b *Broker) describeQuorum(r *wire.Request, req *kmsg.DescribeQuorumRequest
 			out.Partitions = append(out.Partitions, pout)
 		}
 		resp.Topics = append(resp.Topics, out)
+	}
+	if !known {
+		return respond(resp)
 	}
 	for _, br := range b.o.Quorum.Image().Brokers() {
 		n := kmsg.NewDescribeQuorumResponseNode()
@@ -91,9 +101,7 @@ func (b *Broker) describeTopicPartitions(r *wire.Request, req *kmsg.DescribeTopi
 	resp := req.ResponseKind().(*kmsg.DescribeTopicPartitionsResponse)
 	img := b.o.Quorum.Image()
 	limit := b.o.Config().Static().Int("max.request.partition.size.limit")
-	if n := int(req.ResponsePartitionLimit); n > 0 {
-		limit = min(limit, n)
-	}
+	limit = max(min(limit, int(req.ResponsePartitionLimit)), 1)
 	var names []string
 	if len(req.Topics) == 0 {
 		img.EachTopic(func(t *metadata.Topic) bool { names = append(names, t.Name); return true })
@@ -102,6 +110,15 @@ func (b *Broker) describeTopicPartitions(r *wire.Request, req *kmsg.DescribeTopi
 			names = append(names, t.Topic)
 		}
 		names = sortedSet(names)
+		if req.Cursor != nil && !slices.Contains(names, req.Cursor.Topic) {
+			// The page begins at a topic that was not asked for.
+			for _, name := range names {
+				out := kmsg.NewDescribeTopicPartitionsResponseTopic()
+				out.Topic, out.ErrorCode, out.AuthorizedOperations = ptr(name), int16(kafka.ErrInvalidRequest), noOperations
+				resp.Topics = append(resp.Topics, out)
+			}
+			return respond(resp)
+		}
 	}
 	for _, name := range names {
 		first := 0
@@ -118,7 +135,7 @@ func (b *Broker) describeTopicPartitions(r *wire.Request, req *kmsg.DescribeTopi
 			break
 		}
 		out := kmsg.NewDescribeTopicPartitionsResponseTopic()
-		out.Topic, out.IsInternal, out.AuthorizedOperations = ptr(name), isInternal(name), noOperations
+		out.Topic, out.IsInternal, out.AuthorizedOperations = ptr(name), isInternal(name), topicOperations
 		t, ok := img.Topic(name)
 		if !ok {
 			out.ErrorCode = int16(kafka.ErrUnknownTopicOrPartition)
@@ -128,7 +145,7 @@ func (b *Broker) describeTopicPartitions(r *wire.Request, req *kmsg.DescribeTopi
 			resp.Topics = append(resp.Topics, out)
 			continue
 		}
-		out.TopicID, out.AuthorizedOperations = t.ID, topicOperations
+		out.TopicID = t.ID
 		n := first
 		for ; n < len(t.Partitions) && limit > 0; n, limit = n+1, limit-1 {
 			p := &t.Partitions[n]
@@ -158,6 +175,42 @@ func cursorAt(topic string, n int32) *kmsg.DescribeTopicPartitionsResponseNextCu
 
 func (b *Broker) describeClientQuotas(r *wire.Request, req *kmsg.DescribeClientQuotasRequest) wire.Response {
 	resp := req.ResponseKind().(*kmsg.DescribeClientQuotasResponse)
-	resp.Entries = []kmsg.DescribeClientQuotasResponseEntry{}
+	if code, why := checkQuotaFilter(req.Components); code != kafka.NoError {
+		resp.ErrorCode, resp.ErrorMessage = int16(code), &why
+		return respond(resp)
+	}
+	resp.Entries, resp.ErrorMessage = []kmsg.DescribeClientQuotasResponseEntry{}, ptr("")
 	return respond(resp)
+}
+
+// checkQuotaFilter says what is wrong with a filter for quotas, by Kafka's codes.
+func checkQuotaFilter(components []kmsg.DescribeClientQuotasRequestComponent) (kafka.Error, string) {
+	seen := make(map[string]bool)
+	for _, c := range components {
+		switch {
+		case c.EntityType == "":
+			return kafka.ErrInvalidRequest, "A quota filter needs an entity type."
+		case seen[c.EntityType]:
+			return kafka.ErrInvalidRequest, fmt.Sprintf("The entity type %s is filtered twice.", c.EntityType)
+		}
+		seen[c.EntityType] = true
+		switch c.MatchType {
+		case kmsg.QuotasMatchTypeExact:
+			if c.Match == nil {
+				return kafka.ErrInvalidRequest, "An exact match needs a name to match."
+			}
+		case kmsg.QuotasMatchTypeDefault, kmsg.QuotasMatchTypeAny:
+			if c.Match != nil {
+				return kafka.ErrInvalidRequest, "Only an exact match takes a name."
+			}
+		default:
+			return kafka.ErrInvalidRequest, fmt.Sprintf("Unknown match type %d: 0 is exact, 1 the default, 2 any.", c.MatchType)
+		}
+	}
+	for entity := range seen {
+		if entity != "user" && entity != "client-id" && entity != "ip" {
+			return kafka.ErrUnsupportedVersion, fmt.Sprintf("Unknown entity type %s: user, client-id and ip are known.", entity)
+		}
+	}
+	return kafka.NoError, ""
 }

@@ -35,15 +35,13 @@ func (b *Broker) describeConfigs(r *wire.Request, req *kmsg.DescribeConfigsReque
 		out := kmsg.NewDescribeConfigsResponseResource()
 		out.ResourceType, out.ResourceName = in.ResourceType, in.ResourceName
 		entries, code, message := b.configEntries(img, in)
-		if code != kafka.NoError {
-			out.ErrorCode, out.ErrorMessage = int16(code), &message
-		}
+		out.ErrorCode, out.ErrorMessage = int16(code), &message
 		wanted := make(map[string]bool, len(in.ConfigNames))
 		for _, n := range in.ConfigNames {
 			wanted[n] = true
 		}
 		for _, e := range entries {
-			if in.ConfigNames == nil || wanted[e.Name] {
+			if len(in.ConfigNames) == 0 || wanted[e.Name] { // no names, like null, asks for all
 				out.Configs = append(out.Configs, configEntry(req, &e))
 			}
 		}
@@ -76,10 +74,19 @@ func (b *Broker) configEntries(img *metadata.Image, in *kmsg.DescribeConfigsRequ
 		}
 		return view.DescribeBroker(), kafka.NoError, ""
 	case kmsg.ConfigResourceTypeBrokerLogger:
+		if in.ResourceName == "" {
+			return nil, kafka.ErrInvalidRequest, "Broker id must not be empty"
+		}
+		if id, err := strconv.ParseInt(in.ResourceName, 10, 32); err != nil || kafka.BrokerID(id) != b.o.Self {
+			return nil, kafka.ErrInvalidRequest, fmt.Sprintf("Unexpected broker id, expected %d but received %s", b.o.Self, in.ResourceName)
+		}
 		// One logger, whose level is set at the start.
 		return []config.Entry{{Name: "root", Value: b.logLevel(), Source: int8(kmsg.ConfigSourceDynamicBrokerLoggerConfig),
 			Type: int8(kmsg.ConfigTypeString), ReadOnly: true, Doc: "Level of the broker's log; --log-level sets it at the start."}}, kafka.NoError, ""
 	case kmsg.ConfigResourceTypeClientMetrics, kmsg.ConfigResourceType(metadata.GroupConfig):
+		if in.ResourceName == "" {
+			return nil, kafka.ErrInvalidRequest, "The resource name must not be empty."
+		}
 		var out []config.Entry
 		for k, v := range img.Config(metadata.ConfigKind(in.ResourceType), in.ResourceName) {
 			out = append(out, config.Entry{Name: k, Value: v, Source: int8(in.ResourceType), Type: int8(kmsg.ConfigTypeString)})

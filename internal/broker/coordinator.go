@@ -34,9 +34,10 @@ func (b *Broker) findCoordinator(r *wire.Request, req *kmsg.FindCoordinatorReque
 		for _, key := range keys {
 			c := kmsg.NewFindCoordinatorResponseCoordinator()
 			c.Key, c.NodeID, c.Port, c.ErrorCode = key, -1, -1, int16(code)
+			c.ErrorMessage = ptr("")
 			if code == kafka.NoError {
 				b.coordinatorOf(r, img, key, &c)
-			} else if message != "" {
+			} else {
 				c.ErrorMessage = &message
 			}
 			resp.Coordinators = append(resp.Coordinators, c)
@@ -45,6 +46,9 @@ func (b *Broker) findCoordinator(r *wire.Request, req *kmsg.FindCoordinatorReque
 			c := resp.Coordinators[0]
 			resp.NodeID, resp.Host, resp.Port = c.NodeID, c.Host, c.Port
 			resp.ErrorCode, resp.ErrorMessage = c.ErrorCode, c.ErrorMessage
+			if code == kafka.NoError {
+				resp.ErrorMessage = ptr("NONE") // so Kafka, in these versions
+			}
 		}
 		return resp
 	}
@@ -55,7 +59,7 @@ func (b *Broker) findCoordinator(r *wire.Request, req *kmsg.FindCoordinatorReque
 		// (docs/decisions/0007); the text says what is meant.
 		return respond(build(kafka.ErrTransactionalIDAuthorizationFailed, noTransactions))
 	default:
-		return respond(build(kafka.ErrInvalidRequest, ""))
+		return respond(build(kafka.ErrInvalidRequest, "Only coordinators of groups, key type 0, are served."))
 	}
 	if _, ok := b.o.Quorum.Image().Topic(OffsetsTopic); ok {
 		return respond(build(kafka.NoError, ""))

@@ -51,7 +51,11 @@ func (b *Broker) fetch(r *wire.Request, req *kmsg.FetchRequest) wire.Response {
 		return b.oldFetch(req)
 	}
 	now := time.Now()
-	ses, code := b.sessions.begin(req, now)
+	var ses *session
+	code := kafka.ErrInvalidRequest // for an isolation level without a meaning
+	if req.IsolationLevel == 0 || req.IsolationLevel == 1 {
+		ses, code = b.sessions.begin(req, now)
+	}
 	if code != kafka.NoError {
 		resp := req.ResponseKind().(*kmsg.FetchResponse)
 		resp.ErrorCode = int16(code)
@@ -73,6 +77,7 @@ func (b *Broker) fetch(r *wire.Request, req *kmsg.FetchRequest) wire.Response {
 				f.parts = append(f.parts, fetchPart{key: sessionKey{t.Topic, t.TopicID, ask.Partition}, ask: ask})
 			}
 		}
+		f.parts = lastOfEach(f.parts)
 	}
 	f.locate(b.o.Quorum.Image())
 	got, answer := f.readAll()
@@ -91,6 +96,35 @@ func (b *Broker) fetch(r *wire.Request, req *kmsg.FetchRequest) wire.Response {
 	return wire.Response{Pending: f}
 }
 
+// lastOfEach leaves of a partition that is named twice the last, as Kafka does.
+func lastOfEach(parts []fetchPart) []fetchPart {
+	if len(parts) < 2 {
+		return parts
+	}
+	at := make(map[sessionKey]int, len(parts))
+	out := parts[:0]
+	for _, p := range parts {
+		if i, ok := at[p.key]; ok {
+			out[i].ask = p.ask
+			continue
+		}
+		at[p.key] = len(out)
+		out = append(out, p)
+	}
+	return out
+}
+
+// replicaID is the broker that fetches as a follower; -1 is a client.
+func replicaID(req *kmsg.FetchRequest) int32 {
+	if req.Version >= 15 {
+		return req.ReplicaState.ID
+	}
+	return req.ReplicaID
+}
+
+// claimed is an epoch of a request: every negative one says nothing.
+func claimed(epoch int32) kafka.Epoch { return kafka.Epoch(max(epoch, -1)) }
+
 // locate finds the partitions.
 func (f *fetch) locate(img *metadata.Image) {
 	for i := range f.parts {
@@ -101,8 +135,10 @@ func (f *fetch) locate(img *metadata.Image) {
 			fp.p, fp.code = f.b.partitionOf(img, fp.key.topic, fp.key.n)
 		}
 		if fp.code == kafka.NoError {
-			if fp.code = fp.p.CheckEpoch(kafka.Epoch(fp.ask.CurrentLeaderEpoch)); fp.code != kafka.NoError {
+			if fp.code = fp.p.CheckEpoch(claimed(fp.ask.CurrentLeaderEpoch)); fp.code != kafka.NoError {
 				fp.p = nil
+			} else if replicaID(f.req) >= 0 {
+				fp.p, fp.code = nil, kafka.ErrNotLeaderOrFollower // no partition has followers yet
 			} else if f.req.Version < 10 && fp.p.Settings().Rules.Target == batch.Zstd {
 				fp.p, fp.code = nil, kafka.ErrUnsupportedCompressionType // as Kafka: the client cannot know zstd
 			}
@@ -124,7 +160,7 @@ func (f *fetch) readAll() (got int64, answer bool) {
 		}
 		lastFetched := kafka.NoEpoch
 		if f.req.Version >= 12 {
-			lastFetched = kafka.Epoch(fp.ask.LastFetchedEpoch)
+			lastFetched = claimed(fp.ask.LastFetchedEpoch)
 		}
 		limit := min(int(fp.ask.PartitionMaxBytes), max(left, 0))
 		read, err := fp.p.Read(kafka.Offset(fp.ask.FetchOffset), lastFetched, limit, first, f.committed)
@@ -132,6 +168,7 @@ func (f *fetch) readAll() (got int64, answer bool) {
 		fp.code = kafka.NoError
 		if err != nil {
 			fp.code = f.b.code(err, "fetch", "partition", fp.p.TP.String(), "offset", fp.ask.FetchOffset)
+			fp.read = partition.Read{HighWatermark: -1, Stable: -1, LogStart: -1} // as Kafka: an error tells no offsets
 			answer = true
 		}
 		answer = answer || read.Diverging

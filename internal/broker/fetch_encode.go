@@ -84,6 +84,8 @@ func (e *fetchEncoder) partition(fp *fetchPart) {
 			e.i64(int64(a.First))
 			e.tags()
 		}
+	} else if fp.code == kafka.ErrUnknownTopicOrPartition || fp.code == kafka.ErrUnknownTopicID {
+		e.arrayLen(0) // what is not there has an empty list in Kafka, the rest none
 	} else {
 		e.arrayLen(-1)
 	}

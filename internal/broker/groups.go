@@ -215,6 +215,7 @@ func (b *Broker) deleteGroups(r *wire.Request, req *kmsg.DeleteGroupsRequest) wi
 	if n := len(req.Groups); n > maxGroups {
 		return b.refuseGroups(r, n)
 	}
+	req.Groups = once(req.Groups, func(g string) string { return g })
 	resp := req.ResponseKind().(*kmsg.DeleteGroupsResponse)
 	resp.Groups = make([]kmsg.DeleteGroupsResponseGroup, len(req.Groups))
 	return b.manyGroups(r, len(req.Groups), resp,

@@ -27,13 +27,10 @@ const (
 func (b *Broker) listOffsets(r *wire.Request, req *kmsg.ListOffsetsRequest) wire.Response {
 	resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
 	img := b.o.Quorum.Image()
-	seen := make(map[kafka.TopicPartition]bool)
-	twice := make(map[kafka.TopicPartition]bool)
+	times := make(map[kafka.TopicPartition]int)
 	for _, t := range req.Topics {
 		for _, p := range t.Partitions {
-			tp := kafka.TopicPartition{Topic: t.Topic, Partition: p.Partition}
-			twice[tp] = seen[tp]
-			seen[tp] = true
+			times[kafka.TopicPartition{Topic: t.Topic, Partition: p.Partition}]++
 		}
 	}
 	for _, t := range req.Topics {
@@ -41,16 +38,24 @@ func (b *Broker) listOffsets(r *wire.Request, req *kmsg.ListOffsetsRequest) wire
 		out.Topic = t.Topic
 		for i := range t.Partitions {
 			in := &t.Partitions[i]
+			tp := kafka.TopicPartition{Topic: t.Topic, Partition: in.Partition}
+			n := times[tp]
+			if n == 0 {
+				continue // named twice, and refused above
+			}
 			pout := kmsg.NewListOffsetsResponseTopicPartition()
 			pout.Partition, pout.Offset, pout.Timestamp, pout.LeaderEpoch = in.Partition, -1, -1, -1
-			if twice[kafka.TopicPartition{Topic: t.Topic, Partition: in.Partition}] {
+			if n > 1 {
+				times[tp] = 0
 				pout.ErrorCode = int16(kafka.ErrInvalidRequest)
 			} else {
 				pout.ErrorCode = int16(b.listOffset(img, req, t.Topic, in, &pout))
 			}
 			out.Partitions = append(out.Partitions, pout)
 		}
-		resp.Topics = append(resp.Topics, out)
+		if len(out.Partitions) > 0 {
+			resp.Topics = append(resp.Topics, out)
+		}
 	}
 	return respond(resp)
 }
@@ -59,6 +64,9 @@ func (b *Broker) listOffset(img *metadata.Image, req *kmsg.ListOffsetsRequest, t
 	out *kmsg.ListOffsetsResponseTopicPartition) kafka.Error {
 	if oldest := firstVersionOf(in.Timestamp); req.Version < oldest {
 		return kafka.ErrUnsupportedVersion
+	}
+	if req.IsolationLevel < 0 || req.IsolationLevel > 1 {
+		return kafka.ErrInvalidRequest
 	}
 	p, code := b.partitionOf(img, topic, in.Partition)
 	if code != kafka.NoError {

@@ -24,6 +24,19 @@ func (b *Broker) metadata(r *wire.Request, req *kmsg.MetadataRequest) wire.Respo
 	if req.Topics == nil && req.Version > 0 || len(req.Topics) == 0 && req.Version == 0 {
 		return respond(b.metadataResponse(r, req, img, nil))
 	}
+	if wrongTopicIDs(req) {
+		resp := req.ResponseKind().(*kmsg.MetadataResponse)
+		resp.ControllerID, resp.AuthorizedOperations = -1, noOperations
+		resp.ErrorCode = int16(kafka.ErrInvalidRequest)
+		for _, t := range req.Topics {
+			name := ""
+			if t.Topic != nil {
+				name = *t.Topic
+			}
+			resp.Topics = append(resp.Topics, missingTopic(&name, t.TopicID, kafka.ErrInvalidRequest))
+		}
+		return respond(resp)
+	}
 	missing := b.toCreate(img, req)
 	if len(missing) == 0 {
 		return respond(b.metadataResponse(r, req, img, nil))
@@ -41,9 +54,24 @@ func (b *Broker) metadata(r *wire.Request, req *kmsg.MetadataRequest) wire.Respo
 	return wire.Response{Pending: l}
 }
 
+// wrongTopicIDs says whether a request names topics in a way its version cannot: ids
+// came with 10, but count from 12 on only (KIP-516), and one of name and id must be there.
+func wrongTopicIDs(req *kmsg.MetadataRequest) bool {
+	if req.Version < 10 {
+		return false
+	}
+	for _, t := range req.Topics {
+		id := t.TopicID != [16]byte{}
+		if req.Version < 12 && (id || t.Topic == nil) || t.Topic == nil && !id {
+			return true
+		}
+	}
+	return false
+}
+
 // toCreate lists the topics a request asks for that are missing and may be made.
 func (b *Broker) toCreate(img *metadata.Image, req *kmsg.MetadataRequest) []string {
-	if req.Version >= 4 && !req.AllowAutoTopicCreation || !b.o.Config().Static().Bool("auto.create.topics.enable") {
+	if byID(req) || req.Version >= 4 && !req.AllowAutoTopicCreation || !b.o.Config().Static().Bool("auto.create.topics.enable") {
 		return nil
 	}
 	var missing []string
@@ -135,29 +163,28 @@ func (b *Broker) metadataResponse(r *wire.Request, req *kmsg.MetadataRequest, im
 		img.EachTopic(func(t *metadata.Topic) bool { describe(t); return true })
 		return resp
 	}
-	type asked struct {
-		name string
-		id   kafka.TopicID
-	}
-	seen := make(map[asked]bool, len(req.Topics))
-	for _, in := range req.Topics {
-		name := ""
-		if in.Topic != nil {
-			name = *in.Topic
-		}
-		if a := (asked{name, in.TopicID}); seen[a] {
-			continue // a set, as in Kafka
-		} else {
-			seen[a] = true
-		}
-		if in.Topic == nil || name == "" && in.TopicID != [16]byte{} { // the Java client sends an empty name with an id
+	if byID(req) {
+		seen := make(map[kafka.TopicID]bool, len(req.Topics))
+		for _, in := range req.Topics {
+			if in.TopicID == [16]byte{} || seen[in.TopicID] {
+				continue
+			}
+			seen[in.TopicID] = true
 			if t, ok := img.TopicByID(in.TopicID); ok {
 				describe(t)
 			} else {
 				resp.Topics = append(resp.Topics, missingTopic(nil, in.TopicID, kafka.ErrUnknownTopicID))
 			}
-			continue
 		}
+		return resp
+	}
+	seen := make(map[string]bool, len(req.Topics))
+	for _, in := range req.Topics {
+		name := *in.Topic
+		if seen[name] {
+			continue // a set, as in Kafka
+		}
+		seen[name] = true
 		if t, ok := img.Topic(name); ok {
 			describe(t)
 			continue
@@ -171,6 +198,17 @@ func (b *Broker) metadataResponse(r *wire.Request, req *kmsg.MetadataRequest, im
 		resp.Topics = append(resp.Topics, missingTopic(in.Topic, [16]byte{}, code))
 	}
 	return resp
+}
+
+// byID says whether a request asks by ids. One id is enough: names beside it, which
+// the Java client sends empty, do not count then.
+func byID(req *kmsg.MetadataRequest) bool {
+	for _, t := range req.Topics {
+		if t.TopicID != [16]byte{} {
+			return true
+		}
+	}
+	return false
 }
 
 func missingTopic(name *string, id [16]byte, code kafka.Error) kmsg.MetadataResponseTopic {

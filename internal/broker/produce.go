@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"encoding/binary"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -40,6 +42,8 @@ type ackWait struct {
 
 func (b *Broker) produce(r *wire.Request, req *kmsg.ProduceRequest) wire.Response {
 	resp := req.ResponseKind().(*kmsg.ProduceResponse)
+	// A topic without partitions is not answered.
+	req.Topics = slices.DeleteFunc(req.Topics, func(t kmsg.ProduceRequestTopic) bool { return len(t.Partitions) == 0 })
 	resp.Topics = make([]kmsg.ProduceResponseTopic, len(req.Topics))
 	img := b.o.Quorum.Image()
 	now := time.Now()
@@ -120,6 +124,9 @@ func (b *Broker) producePartition(req *kmsg.ProduceRequest, t *metadata.Topic, i
 		// Kafka lets only its own clients write there; ours come through shards.
 		return fail(kafka.ErrInvalidTopicException, "the topic is internal: its records are the broker's own")
 	}
+	if req.TransactionID == nil && req.Version >= 3 && len(in.Records) >= batch.HeaderLen && batch.View(in.Records).Transactional() {
+		return fail(kafka.ErrTransactionalIDAuthorizationFailed, "a transactional batch needs a transactional id in the request")
+	}
 	rules := p.Settings().Rules
 	rules.NowMs, rules.NoZstd = now.UnixMilli(), req.Version < 7
 	checked, err := b.validate(req.Version, in.Records, &rules)
@@ -129,6 +136,9 @@ func (b *Broker) producePartition(req *kmsg.ProduceRequest, t *metadata.Topic, i
 	if err != nil {
 		code := b.code(err, "produce", "partition", p.TP.String())
 		if inv, ok := err.(*batch.Invalid); ok {
+			if inv.Code != kafka.ErrCorruptMessage && inv.Code != kafka.ErrMessageTooLarge && oneBatch(in.Records) {
+				out.LogStartOffset = int64(logStart(p)) // Kafka tells it with what it finds within a batch
+			}
 			for _, re := range inv.Records {
 				er := kmsg.NewProduceResponseTopicPartitionErrorRecord()
 				er.RelativeOffset, er.ErrorMessage = re.Index, ptr(re.Message)
@@ -155,6 +165,12 @@ func (b *Broker) producePartition(req *kmsg.ProduceRequest, t *metadata.Topic, i
 		p.Meter.Produced(int(checked.Count), len(checked.Batch))
 	}
 	return p, ticket
+}
+
+// oneBatch says whether records are one whole batch of magic 2, whatever is in it.
+func oneBatch(records []byte) bool {
+	return len(records) >= batch.HeaderLen && batch.View(records).Magic() == 2 &&
+		12+int(int32(binary.BigEndian.Uint32(records[8:]))) == len(records)
 }
 
 // unpacking is how many batches are decompressed at once: each may grow to

@@ -38,6 +38,10 @@ func (b *Broker) initProducerID(r *wire.Request, req *kmsg.InitProducerIDRequest
 		}
 		return respond(resp)
 	}
+	if req.ProducerID != -1 || req.ProducerEpoch != -1 { // only a transactional producer goes on with an id (KIP-360)
+		resp.ErrorCode = int16(kafka.ErrInvalidRequest)
+		return respond(resp)
+	}
 	l := newLater()
 	b.producerID(func(id kafka.ProducerID, code kafka.Error) {
 		resp.ErrorCode = int16(code)

@@ -18,18 +18,33 @@ import (
 func (b *Broker) deleteRecords(r *wire.Request, req *kmsg.DeleteRecordsRequest) wire.Response {
 	resp := req.ResponseKind().(*kmsg.DeleteRecordsResponse)
 	img := b.o.Quorum.Image()
+	last := make(map[kafka.TopicPartition]int64) // of a partition named twice the last counts, as in Kafka
+	for _, t := range req.Topics {
+		for _, in := range t.Partitions {
+			last[kafka.TopicPartition{Topic: t.Topic, Partition: in.Partition}] = in.Offset
+		}
+	}
 	for _, t := range req.Topics {
 		out := kmsg.NewDeleteRecordsResponseTopic()
 		out.Topic = t.Topic
 		for _, in := range t.Partitions {
+			tp := kafka.TopicPartition{Topic: t.Topic, Partition: in.Partition}
+			offset, wanted := last[tp]
+			if !wanted {
+				continue
+			}
+			delete(last, tp)
 			pout := kmsg.NewDeleteRecordsResponseTopicPartition()
 			pout.Partition, pout.LowWatermark = in.Partition, -1
 			p, code := b.partitionOf(img, t.Topic, in.Partition)
+			if code == kafka.NoError && isInternal(t.Topic) {
+				code = kafka.ErrInvalidTopicException
+			}
 			if code == kafka.NoError && !p.Settings().Log.Delete {
 				code = kafka.ErrPolicyViolation // a compacted topic keeps the newest of each key
 			}
 			if code == kafka.NoError {
-				low, err := p.DeleteRecords(kafka.Offset(in.Offset))
+				low, err := p.DeleteRecords(kafka.Offset(offset))
 				code = b.code(err, "delete records", "partition", p.TP.String())
 				pout.LowWatermark = int64(low)
 			}
@@ -38,7 +53,9 @@ func (b *Broker) deleteRecords(r *wire.Request, req *kmsg.DeleteRecordsRequest) 
 			}
 			out.Partitions = append(out.Partitions, pout)
 		}
-		resp.Topics = append(resp.Topics, out)
+		if len(out.Partitions) > 0 {
+			resp.Topics = append(resp.Topics, out)
+		}
 	}
 	if err := b.o.Partitions.SaveStarts(); err != nil {
 		code := b.code(err, "delete records")
@@ -102,10 +119,11 @@ func (b *Broker) wantedPartitions(req *kmsg.DescribeLogDirsRequest) []*partition
 	}
 	img := b.o.Quorum.Image()
 	var out []*partition.Partition
-	for _, t := range once(req.Topics, func(t kmsg.DescribeLogDirsRequestTopic) string { return t.Topic }) {
-		slices.Sort(t.Partitions)
-		for _, n := range slices.Compact(t.Partitions) {
-			if p, code := b.partitionOf(img, t.Topic, n); code == kafka.NoError {
+	seen := make(map[*partition.Partition]bool)
+	for _, t := range req.Topics {
+		for _, n := range t.Partitions {
+			if p, code := b.partitionOf(img, t.Topic, n); code == kafka.NoError && !seen[p] {
+				seen[p] = true
 				out = append(out, p)
 			}
 		}
@@ -134,9 +152,11 @@ func (b *Broker) producersOf(img *metadata.Image, topic string, n int32, now tim
 	p, code := b.partitionOf(img, topic, n)
 	if code == kafka.NoError {
 		code = b.code(p.Failed(), "describe producers")
+	} else if metadata.CheckTopicName(topic) != "" {
+		code = kafka.ErrInvalidTopicException
 	}
 	if code != kafka.NoError {
-		out.ErrorCode, out.ErrorMessage = int16(code), ptr(code.Name())
+		out.ErrorCode = int16(code)
 		return out
 	}
 	for _, s := range p.Log().Producers(now) {
