@@ -110,8 +110,8 @@ func (b *Broker) describeTopicPartitions(r *wire.Request, req *kmsg.DescribeTopi
 			names = append(names, t.Topic)
 		}
 		names = sortedSet(names)
-		if req.Cursor != nil && !slices.Contains(names, req.Cursor.Topic) {
-			// The page begins at a topic that was not asked for.
+		if req.Cursor != nil && (req.Cursor.Partition < 0 || !slices.Contains(names, req.Cursor.Topic)) {
+			// The page begins nowhere: no such partition, or a topic that was not asked for.
 			for _, name := range names {
 				out := kmsg.NewDescribeTopicPartitionsResponseTopic()
 				out.Topic, out.ErrorCode, out.AuthorizedOperations = ptr(name), int16(kafka.ErrInvalidRequest), noOperations

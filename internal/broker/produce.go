@@ -136,7 +136,7 @@ func (b *Broker) producePartition(req *kmsg.ProduceRequest, t *metadata.Topic, i
 	if err != nil {
 		code := b.code(err, "produce", "partition", p.TP.String())
 		if inv, ok := err.(*batch.Invalid); ok {
-			if inv.Code != kafka.ErrCorruptMessage && inv.Code != kafka.ErrMessageTooLarge && oneBatch(in.Records) {
+			if (inv.Code == kafka.ErrInvalidRecord || inv.Code == kafka.ErrInvalidTimestamp) && oneBatch(in.Records) {
 				out.LogStartOffset = int64(logStart(p)) // Kafka tells it with what it finds within a batch
 			}
 			for _, re := range inv.Records {

@@ -38,7 +38,7 @@ func (b *Broker) initProducerID(r *wire.Request, req *kmsg.InitProducerIDRequest
 		}
 		return respond(resp)
 	}
-	if req.ProducerID != -1 || req.ProducerEpoch != -1 { // only a transactional producer goes on with an id (KIP-360)
+	if (req.ProducerID == -1) != (req.ProducerEpoch == -1) { // half an identity (KIP-360)
 		resp.ErrorCode = int16(kafka.ErrInvalidRequest)
 		return respond(resp)
 	}

@@ -156,7 +156,7 @@ func (b *Broker) producersOf(img *metadata.Image, topic string, n int32, now tim
 		code = kafka.ErrInvalidTopicException
 	}
 	if code != kafka.NoError {
-		out.ErrorCode = int16(code)
+		out.ErrorCode, out.ErrorMessage = int16(code), ptr(code.Name())
 		return out
 	}
 	for _, s := range p.Log().Producers(now) {
