@@ -14,7 +14,8 @@ import (
 
 // allowance is one line of allow.txt: decision | scenario | step | path. Step and path
 // may hold *; a step is written as in the scenario, or as the sweep names it, and
-// matches with or without its version (" v3" at its end).
+// matches with or without its version (" v3" at its end). An answer that differs as a
+// whole has the path "whole".
 type allowance struct {
 	line                 int
 	text                 string

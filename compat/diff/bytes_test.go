@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,6 +23,7 @@ import (
 type batchSpec struct {
 	Records   []any  // values; null is a tombstone without a key; {"k":..,"v":..,"h":n headers}
 	TS        *int64 // of the first record; 1 ms more each
+	Now       bool   // the first record is of this moment
 	PID       *int64
 	PEpoch    int16
 	Seq       int32
@@ -59,6 +61,9 @@ func makeBatch(spec any) ([]byte, error) {
 	ts := int64(firstTimestamp)
 	if s.TS != nil {
 		ts = *s.TS
+	}
+	if s.Now {
+		ts = time.Now().UnixMilli()
 	}
 	if s.Magic < 2 {
 		return messageSet(s, ts), nil

@@ -73,14 +73,20 @@ func TestDiff(t *testing.T) {
 			}
 			played[name] = true
 			since := time.Now()
-			var ours, theirs []record
+			var theirs []record
+			real, own := newPlayer(kafka, name), newPlayer(weir, name)
 			var wg sync.WaitGroup
 			if kafka != "" {
-				wg.Go(func() { theirs = newPlayer(kafka, name).play(list) })
+				wg.Go(func() { theirs = real.play(list) })
 			}
-			ours = newPlayer(weir, name).play(list)
+			ours := own.play(list)
 			spent := time.Since(since)
 			wg.Wait()
+			for who, p := range map[string]*player{"kafka": real, "weir": own} {
+				if len(p.problems) > 0 {
+					t.Errorf("%s: %s", who, strings.Join(p.problems, "\n"))
+				}
+			}
 			kept := filepath.Join("testdata", "kafka", name+".txt")
 			if *recording {
 				if err := os.WriteFile(kept, []byte(golden(theirs)), 0o644); err != nil {
@@ -309,6 +315,9 @@ func compare(t *testing.T, scenario string, theirs, ours []record, allowed []*al
 		}
 		for _, d := range treeDiff(k.answer, r.answer, "", nil) {
 			count++
+			if d.path == "" {
+				d.path = "whole"
+			}
 			if allow(allowed, scenario, r.name, r.version, d.path) {
 				continue
 			}

@@ -46,6 +46,8 @@ type player struct {
 	last    any               // the last answer, unmasked
 	texts   map[string]string // error texts by path, of the last answer
 	records []record
+
+	problems []string // of steps that are not compared
 }
 
 // record is what one step was answered.
@@ -83,7 +85,10 @@ func (p *player) play(steps []step) []record {
 		if err != nil {
 			answer = "not played: " + err.Error()
 		}
-		if !s.quiet || err != nil {
+		if s.quiet && err != nil {
+			p.problems = append(p.problems, fmt.Sprintf("%s: %v", s.name, err))
+		}
+		if !s.quiet {
 			p.records = append(p.records, record{s.name, s.version, answer, p.texts})
 		}
 	}
