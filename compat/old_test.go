@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -191,7 +192,7 @@ func oldFetchCodecs(t *testing.T, r *rawConn) {
 	for codec, c := range map[int8]kgo.CompressionCodec{2: kgo.SnappyCompression(), 3: kgo.Lz4Compression()} {
 		f := franz(t, kgo.ProducerBatchCompression(c), kgo.DefaultProduceTopic(topic), kgo.ProducerLinger(50*time.Millisecond))
 		var recs []*kgo.Record
-		for i := range 300 {
+		for i := range 100 {
 			recs = append(recs, &kgo.Record{Timestamp: time.UnixMilli(begin + int64(i)), Key: fmt.Appendf(nil, "%d", i), Value: bytes.Repeat([]byte("z"), 1000)})
 			note(codec, rec{ts: begin + int64(i), key: recs[i].Key, value: recs[i].Value})
 		}
@@ -201,7 +202,7 @@ func oldFetchCodecs(t *testing.T, r *rawConn) {
 	}
 	for version := int16(0); version <= 3; version++ {
 		magic := int8(version / 2)
-		for _, from := range []int64{0, 2, 5, 8, 11, 400, int64(len(want)) - 1} {
+		for _, from := range []int64{0, 2, 5, 8, 11, 150, int64(len(want)) - 1} {
 			var got []oldRec
 			for at := from; at < int64(len(want)); at = got[len(got)-1].offset + 1 {
 				p, some := r.oldFetch(version, topic, at, 64<<10)
@@ -218,10 +219,10 @@ func oldFetchCodecs(t *testing.T, r *rawConn) {
 					expect[i].ts = -1
 				}
 			}
-			if fmt.Sprintf("%#v", got) != fmt.Sprintf("%#v", expect) {
+			if !reflect.DeepEqual(got, expect) {
 				for i := range min(len(got), len(expect)) {
-					if fmt.Sprintf("%#v", got[i]) != fmt.Sprintf("%#v", expect[i]) {
-						t.Fatalf("v%d from %d: record %d is %.300v\nwant %.300v", version, from, i, fmt.Sprintf("%#v", got[i]), fmt.Sprintf("%#v", expect[i]))
+					if !reflect.DeepEqual(got[i], expect[i]) {
+						t.Fatalf("v%d from %d: record %d is %.300s\nwant %.300s", version, from, i, fmt.Sprintf("%#v", got[i]), fmt.Sprintf("%#v", expect[i]))
 					}
 				}
 				t.Fatalf("v%d from %d: %d records, want %d", version, from, len(got), len(expect))
