@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -27,11 +28,16 @@ type DumpOptions struct {
 // Dump shows what a file of a log holds, in the lines of Kafka's DumpLogSegments,
 // which people's scripts know. It understands .log, .index, .timeindex, .txnindex
 // and .snapshot, also with a suffix such as .deleted, and the text files of a log
-// directory. Damage is shown where it is met and comes back as *CorruptError.
+// directory. Damage is shown where it is met, and the first of it comes back as
+// *CorruptError: a wrong checksum too, which is a line of the dump and ends nothing,
+// for what comes behind the batch is worth seeing.
 func Dump(w io.Writer, fs disk.FS, path string, o DumpOptions) error {
 	out := bufio.NewWriter(w)
-	d := dumper{out, fs, path, o}
+	d := dumper{w: out, fs: fs, path: path, o: o}
 	err := d.run()
+	if d.bad != nil && (err == nil || errors.As(err, new(*CorruptError))) {
+		err = d.bad
+	}
 	if ferr := out.Flush(); err == nil {
 		err = ferr
 	}
@@ -43,6 +49,15 @@ type dumper struct {
 	fs   disk.FS
 	path string
 	o    DumpOptions
+	bad  error // the first damage that did not end the dump
+}
+
+var errChecksum = errors.New("the checksum of the batch does not match")
+
+func (d *dumper) damaged(pos int64, err error) {
+	if d.bad == nil {
+		d.bad = &CorruptError{d.path, pos, err}
+	}
 }
 
 func (d *dumper) run() error {
@@ -107,12 +122,16 @@ func (d *dumper) log(base kafka.Offset) error {
 		if err != nil {
 			return err
 		}
+		if !v.CRCOK() {
+			d.damaged(b.pos, errChecksum)
+		}
 		if !d.o.SkipMetadata {
 			d.batch(v, b.pos)
 		}
 		if d.o.Deep || d.o.Data || d.o.SkipMetadata {
 			if err := d.records(v); err != nil {
 				fmt.Fprintf(d.w, "Records at position %d cannot be read: %v\n", b.pos, err)
+				d.damaged(b.pos, fmt.Errorf("the records of the batch cannot be read: %w", err))
 			}
 		}
 	}
@@ -205,6 +224,9 @@ func (d *dumper) index(base kafka.Offset) error {
 		return err
 	}
 	b = dropZeroTail(b, offsetEntryBytes)
+	if d.empty(b) {
+		return nil
+	}
 	size := int64(1) << 31
 	var f disk.File
 	if d.o.VerifyIndex {
@@ -244,7 +266,11 @@ func (d *dumper) times(base kafka.Offset) error {
 	if err != nil {
 		return err
 	}
-	entries, err := parseTimes(base, dropZeroTail(b, timeEntryBytes))
+	b = dropZeroTail(b, timeEntryBytes)
+	if d.empty(b) {
+		return nil
+	}
+	entries, err := parseTimes(base, b)
 	if err != nil {
 		fmt.Fprintf(d.w, "%s: %v\n", d.path, err)
 		return &CorruptError{d.path, 0, err}
@@ -282,6 +308,14 @@ func (d *dumper) times(base kafka.Offset) error {
 		}
 	}
 	return nil
+}
+
+// empty says so of an index without entries, as Kafka does.
+func (d *dumper) empty(b []byte) bool {
+	if len(b) == 0 {
+		fmt.Fprintf(d.w, "%s is empty.\n", d.path)
+	}
+	return len(b) == 0
 }
 
 // dropZeroTail takes the room off that Kafka reserves in the index of a segment

@@ -48,4 +48,37 @@ func TestDump(t *testing.T) {
 	if got, err := dump(fileName(0, logExt), DumpOptions{Deep: true}); !errors.As(err, &ce) || !strings.Contains(got, "endTxnMarker: ABORT coordinatorEpoch: 1") {
 		t.Error(err)
 	}
+	for _, name := range []string{fileName(5000, indexExt), fileName(5000, timeExt)} {
+		if err := w.fs.WriteAtomic(w.cfg.Dir+"/"+name, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := dump(name, DumpOptions{}); err != nil || !strings.HasSuffix(got, "/"+name+" is empty.\n") {
+			t.Errorf("%v %q", err, got)
+		}
+	}
+}
+
+// TestDumpChecksum: a wrong checksum is told by the error too, the first one, and
+// what is behind it is shown all the same.
+func TestDumpChecksum(t *testing.T) {
+	w := newWorld(t, nil)
+	for range 3 {
+		w.append(recs(1, 3, 10))
+	}
+	if err := w.l.Close(true); err != nil {
+		t.Fatal(err)
+	}
+	size := len(recs(1, 3, 10))
+	w.edit(fileName(0, logExt), func(b []byte) []byte { b[2*size-1] ^= 1; b[3*size-1] ^= 1; return b })
+	for _, o := range []DumpOptions{{}, {Deep: true}, {Data: true}, {SkipMetadata: true}} {
+		var b strings.Builder
+		err := Dump(&b, w.fs, w.cfg.Dir+"/"+fileName(0, logExt), o)
+		var ce *CorruptError
+		if !errors.As(err, &ce) || ce.Position != int64(size) || ce.Err != errChecksum {
+			t.Errorf("%+v: %v", o, err)
+		}
+		if got := strings.Count(b.String(), "isvalid: false"); got != 2 && !o.SkipMetadata || strings.Count(b.String(), "isvalid: true") != 1 && !o.SkipMetadata {
+			t.Errorf("%+v: %s", o, b.String())
+		}
+	}
 }

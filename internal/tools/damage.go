@@ -1,14 +1,11 @@
 package tools
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
-	"strconv"
 
 	"github.com/weirmq/weir/internal/commitlog"
 	"github.com/weirmq/weir/internal/disk"
@@ -33,19 +30,7 @@ func dumpFile(w io.Writer, path string, o commitlog.DumpOptions) error {
 		}
 		return err
 	}
-	// A wrong checksum is a line of the dump and ends nothing: what comes behind
-	// the batch is worth seeing.
-	seen := &damageLines{w: w}
-	err := commitlog.Dump(seen, disk.OS, path, o)
-	if err == nil && seen.found != nil && o.Data {
-		// A record may hold a text that looks like such a line.
-		o.Data = false
-		seen = &damageLines{w: io.Discard}
-		err = commitlog.Dump(seen, disk.OS, path, o)
-	}
-	if err == nil && seen.found != nil {
-		return seen.found
-	}
+	err := commitlog.Dump(w, disk.OS, path, o)
 	if c, ok := errors.AsType[*commitlog.CorruptError](err); ok {
 		return &damage{c.Position, c.Err}
 	}
@@ -66,40 +51,4 @@ func isMetadata(path string) bool {
 	head := make([]byte, 8)
 	_, err = io.ReadFull(f, head)
 	return err == nil && quorum.Recognize(head)
-}
-
-// damageLines passes a dump on and keeps the first line of it that tells damage.
-type damageLines struct {
-	w     io.Writer
-	rest  []byte
-	found *damage
-}
-
-var (
-	invalidBatch   = regexp.MustCompile(`^baseOffset: .* position: (\d+) .* isvalid: false$`)
-	invalidRecords = regexp.MustCompile(`^Records at position (\d+) cannot be read: (.*)$`)
-)
-
-func (d *damageLines) Write(p []byte) (int, error) {
-	if d.found == nil {
-		d.rest = append(d.rest, p...)
-		for d.found == nil {
-			line, rest, ok := bytes.Cut(d.rest, []byte("\n"))
-			if !ok {
-				break
-			}
-			m, err := invalidBatch.FindSubmatch(line), errors.New("the checksum of the batch does not match")
-			if m == nil {
-				if m = invalidRecords.FindSubmatch(line); m != nil {
-					err = fmt.Errorf("the records of the batch cannot be read: %s", m[2])
-				}
-			}
-			if m != nil {
-				at, _ := strconv.ParseInt(string(m[1]), 10, 64)
-				d.found = &damage{at, err}
-			}
-			d.rest = rest
-		}
-	}
-	return d.w.Write(p)
 }
