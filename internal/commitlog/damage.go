@@ -52,6 +52,31 @@ func (op *opening) emptied(n int) error {
 	return nil
 }
 
+// gone is the error of a synced, closed segment whose file is missing. Its producer
+// snapshot is still there: that costs no read where all is well.
+func (op *opening) gone(n int) error {
+	if op.accepting || op.options().Compact || op.cfg.Cleaned > 0 || n == 0 {
+		return nil
+	}
+	for _, base := range op.snapshots {
+		i := findSegment(op.segs, base)
+		s := op.segs[i]
+		if i >= n || base <= s.base {
+			continue
+		}
+		next := s.base
+		if err := op.walk(s, s.base, func(b found) error { next = b.LastOffset() + 1; return nil }); err != nil {
+			return err
+		}
+		if next < op.segs[i+1].base { // otherwise the snapshot was taken within the segment
+			return op.lost(op.path(base, logExt), 0, next, errGone)
+		}
+	}
+	return nil
+}
+
+var errGone = errors.New("the segment is missing")
+
 // judge says whether the bad bytes at pos of segment s (the next batch should begin
 // there, at or above offset next) are damage in the middle of the log. more: later
 // segments hold batches.

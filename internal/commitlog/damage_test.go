@@ -143,3 +143,44 @@ func TestEmptiedSegment(t *testing.T) {
 		t.Fatalf("open: %v", err)
 	}
 }
+
+// A closed segment that is no longer there, or where a folder stands in its place,
+// stops the log: a reader would not notice the gap.
+func TestMissingSegment(t *testing.T) {
+	for _, how := range []string{"gone", "folder"} {
+		for _, clean := range []bool{false, true} {
+			w := newWorld(t, func(o *Options) { o.SegmentBytes = 10_000 })
+			w.fillTo(500, 60)
+			second := w.l.segments()[1].base
+			if err := w.l.Checkpoint(t0); err != nil {
+				t.Fatal(err)
+			}
+			if err := w.l.Close(true); err != nil {
+				t.Fatal(err)
+			}
+			w.cfg.Clean, w.cfg.RecoveryPoint = clean, w.l.Flushed()
+			path := w.cfg.Dir + "/" + fileName(second, logExt)
+			if err := w.fs.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			if how == "folder" {
+				if err := w.fs.MkdirAll(path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var ce *CorruptError
+			if _, err := Open(w.cfg); !errors.As(err, &ce) || !strings.HasSuffix(ce.File, fileName(second, logExt)) {
+				t.Fatalf("%s, clean %v: %v", how, clean, err)
+			}
+			if how == "folder" {
+				if err := w.fs.Remove(path); err != nil {
+					t.Fatal(err)
+				}
+			}
+			accept(w)
+			if w.l.End() != second {
+				t.Errorf("%s: end %d after the loss was accepted, want %d", how, w.l.End(), second)
+			}
+		}
+	}
+}

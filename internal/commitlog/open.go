@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -141,6 +142,9 @@ func (op *opening) list() (fresh bool, err error) {
 	}
 	op.sizes = make(map[string]int64, len(entries))
 	for _, e := range entries {
+		if _, ext, ok := parseName(e.Name); e.Dir && ok && ext == logExt {
+			return false, &CorruptError{op.file(e.Name), 0, errors.New("it is a folder: put the segment's file back, or remove the folder")}
+		}
 		if !e.Dir {
 			op.sizes[e.Name] = e.Size
 		}
@@ -321,7 +325,7 @@ func (op *opening) recover() error {
 	n := len(op.segs)
 	first := n - 1
 	if op.cfg.Clean {
-		if err := op.emptied(n - 1); err != nil {
+		if err := errors.Join(op.emptied(n-1), op.gone(n-1)); err != nil {
 			return err
 		}
 		ok, err := op.segs[n-1].tail()
@@ -334,7 +338,7 @@ func (op *opening) recover() error {
 		op.log.Warn("log was closed cleanly but its end is damaged: recovering", "partition", op.tp.String())
 	} else {
 		first = findSegment(op.segs, op.cfg.RecoveryPoint)
-		if err := op.emptied(first); err != nil {
+		if err := errors.Join(op.emptied(first), op.gone(first)); err != nil {
 			return err
 		}
 	}
