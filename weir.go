@@ -1,6 +1,7 @@
 package weir
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -53,6 +54,8 @@ type Options struct {
 	StandardPorts bool
 	// Log receives what the broker has to say. Nil: nothing is logged.
 	Log *slog.Logger
+
+	fs disk.FS // of tests; nil: the system's
 }
 
 // Server is a running broker.
@@ -135,7 +138,7 @@ func (s *Server) start(ctx context.Context, o Options) error {
 			_ = l.Close()
 		}
 	}
-	if err := s.open(ctx, advertised); err != nil {
+	if err := s.open(ctx, cmp.Or(o.fs, disk.OS), advertised); err != nil {
 		closeListeners()
 		return err
 	}
@@ -238,10 +241,9 @@ func listenError(w config.Listener, err error) error {
 
 // open brings up storage, quorum and broker, in the order in which they need each
 // other.
-func (s *Server) open(ctx context.Context, advertised []metadata.Listener) error {
+func (s *Server) open(ctx context.Context, fs disk.FS, advertised []metadata.Listener) error {
 	c := s.static
 	self := kafka.BrokerID(c.NodeID())
-	fs := disk.OS
 	reg := prometheus.NewRegistry()
 	set := metrics.New(reg)
 
