@@ -186,6 +186,13 @@ func (f *Faulty) MkdirAll(path string) error {
 	return f.did(OpMkdir, path, f.fs.MkdirAll(path))
 }
 
+func (f *Faulty) Mkdir(path string) error {
+	if _, err := f.strike(OpMkdir, path); err != nil {
+		return err
+	}
+	return f.did(OpMkdir, path, f.fs.Mkdir(path))
+}
+
 func (f *Faulty) SyncDir(path string) error {
 	if _, err := f.strike(OpSyncDir, path); err != nil {
 		return err

@@ -34,6 +34,9 @@ type FS interface {
 	// Rename replaces what stands at newPath, in one step.
 	Rename(oldPath, newPath string) error
 	MkdirAll(path string) error
+	// Mkdir makes one folder in a folder that is there; fs.ErrExist when the name
+	// is taken.
+	Mkdir(path string) error
 	// ReadDir lists a directory by name.
 	ReadDir(path string) ([]Entry, error)
 	Stat(path string) (Info, error)

@@ -299,6 +299,20 @@ func (m *Mem) MkdirAll(path string) error {
 	return nil
 }
 
+func (m *Mem) Mkdir(path string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	parent, name, node := m.findLocked(path)
+	switch {
+	case parent == nil:
+		return memError("mkdir", path, fs.ErrNotExist)
+	case node != nil:
+		return memError("mkdir", path, fs.ErrExist)
+	}
+	parent.change(memOp{set: name, node: newMemDir()})
+	return nil
+}
+
 func (m *Mem) ReadDir(path string) ([]Entry, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

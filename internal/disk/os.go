@@ -32,6 +32,7 @@ func (osFS) Remove(path string) error             { return os.Remove(path) }
 func (osFS) RemoveAll(path string) error          { return os.RemoveAll(path) }
 func (osFS) Rename(oldPath, newPath string) error { return os.Rename(oldPath, newPath) }
 func (osFS) MkdirAll(path string) error           { return os.MkdirAll(path, 0o755) }
+func (osFS) Mkdir(path string) error              { return os.Mkdir(path, 0o755) }
 func (osFS) ReadFile(path string) ([]byte, error) { return os.ReadFile(path) }
 
 func (fs osFS) WriteAtomic(path string, data []byte) error { return writeAtomic(fs, path, data) }
