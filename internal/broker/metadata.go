@@ -233,6 +233,12 @@ func (b *Broker) metadataTopic(img *metadata.Image, req *kmsg.MetadataRequest, t
 		pout.Partition, pout.Leader, pout.LeaderEpoch = int32(n), int32(p.Leader), int32(p.LeaderEpoch)
 		pout.Replicas, pout.ISR = ids(p.Replicas), ids(p.ISR)
 		pout.OfflineReplicas = offline(img, p.Replicas)
+		if here := b.o.Partitions.Get(t.ID, int32(n)); here != nil && here.Failed() != nil && p.Leader == b.o.Self {
+			// Its log dir failed: as Kafka says it once its controller has heard of that.
+			pout.Leader = int32(kafka.NoBroker)
+			pout.OfflineReplicas = append(pout.OfflineReplicas, int32(b.o.Self))
+			pout.ErrorCode = int16(kafka.ErrLeaderNotAvailable)
+		}
 		if p.Leader == kafka.NoBroker {
 			pout.ErrorCode = int16(kafka.ErrLeaderNotAvailable)
 		}
