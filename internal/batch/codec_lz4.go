@@ -38,10 +38,7 @@ const (
 // blocks of 64 KiB, no checksums (the batch has one).
 var lz4Header = []byte{0x04, 0x22, 0x4d, 0x18, lz4Version | lz4Independent, 0x40, 0x82}
 
-const (
-	lz4Block = 64 << 10
-	lz4SumAt = 6 // where in lz4Header its checksum stands
-)
+const lz4Block = 64 << 10
 
 var errLZ4Cut = errors.New("lz4: frame cut")
 

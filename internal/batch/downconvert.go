@@ -29,7 +29,9 @@ var errStop = errors.New("enough")
 // message that comes first in an empty dst is whole whatever its size. Offsets
 // are the records' own, gaps included. What the old formats have no place for is
 // left out: headers, producer, and in format 0 the time; control batches
-// altogether. A compressed batch becomes messages packed with the same codec.
+// altogether. A compressed batch becomes messages packed with the same codec, but
+// lz4 becomes plain messages in format 0: the frames that Kafka's clients of that
+// time want, with a wrong header checksum, other clients refuse (decision 0010).
 //
 // dst and v must not overlap. Errors, with dst as it was: ErrZstd, or what wraps
 // ErrCorrupt; the CRC is checked, as the client gets new ones.
@@ -49,6 +51,9 @@ func DownConvert(dst []byte, v View, magic int8, from kafka.Offset, limit int) (
 		return dst, from, ErrZstd
 	case !codec.Known():
 		return dst, from, fmt.Errorf("%w: unknown compression %d", ErrCorrupt, codec)
+	}
+	if codec == LZ4 && magic == 0 {
+		codec = NoCodec
 	}
 	d := downConverter{out: dst, magic: magic, limit: limit, codec: codec, next: end, appendTime: v.AppendTime()}
 	if codec != NoCodec {
@@ -127,11 +132,6 @@ func (d *downConverter) wrap() error {
 	if start > 0 && len(d.out) > d.limit {
 		d.out, d.next = d.out[:start], d.first
 		return errStop
-	}
-	if d.codec == LZ4 && d.magic == 0 {
-		// Kafka wrote, and its clients of that time check, a header checksum that
-		// covers the frame's magic too; since format 1 it does not.
-		d.out[value+lz4SumAt] = lz4HeaderSum(d.out[value : value+lz4SumAt])
 	}
 	putMessageHead(d.out[start:], d.magic, d.attributes(d.codec), d.last, d.latest)
 	at := value - 8
