@@ -196,3 +196,85 @@ func oldPerf(t *testing.T, r *rawConn, version string) {
 	}
 	code(t, "delete", r.delete(topic), 0)
 }
+
+func TestOldSarama(t *testing.T) {
+	if onKafka {
+		t.Skip("Kafka 4 does not serve these clients")
+	}
+	bin := filepath.Join(suite.dir, "oldsarama")
+	run(t, "", "go", "build", "-C", "oldsarama", "-o", bin, ".")
+	for _, version := range []string{"0.8.2.0", "0.9.0.0", "0.10.0.0", "0.10.2.0", "0.11.0.0", "1.0.0"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			oldJudge(t, nil, bin, version)
+		})
+	}
+}
+
+func TestOldPython(t *testing.T) {
+	if onKafka {
+		t.Skip("Kafka 4 does not serve these clients")
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		missing(t, "python3 is not installed")
+	}
+	const how = "pip install --target DIR kafka-python==1.4.7 lz4 python-snappy xxhash, and WEIR_OLD_PYTHON=DIR"
+	dir := os.Getenv("WEIR_OLD_PYTHON")
+	if dir == "" {
+		missing(t, "no kafka-python of that time: %s", how)
+	}
+	env := append(os.Environ(), "PYTHONPATH="+dir)
+	cmd := exec.Command(python, "-c", "import kafka, lz4, snappy, xxhash; assert kafka.__version__ == '1.4.7', kafka.__version__")
+	cmd.Env = env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		missing(t, "kafka-python 1.4.7 does not load (%s): %s", how, out)
+	}
+	for _, version := range []string{"0.8.0", "0.8.1", "0.8.2", "0.9", "0.10", "0.10.2", "0.11", "1.0"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			oldJudge(t, env, python, "oldpython.py", version)
+		})
+	}
+}
+
+// oldJudge runs a judge on a topic filled by today's client, makes a test of each
+// line it prints, and reads with today's client what it wrote.
+func oldJudge(t *testing.T, env []string, argv ...string) {
+	r := dial(t, sharedBroker(t).addr)
+	topic := r.topic(1)
+	values := fillOld(t, topic, 40)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], append(argv[1:], sharedBroker(t).addr, topic, fmt.Sprint(len(values)))...)
+	cmd.Env, cmd.WaitDelay = env, 2*time.Second
+	out, err := cmd.CombinedOutput()
+	seen, done := 0, false
+	for line := range strings.Lines(string(out)) {
+		verdict, name, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch verdict {
+		case "ok", "FAIL":
+			seen++
+			name, why, _ := strings.Cut(name, " | ")
+			t.Run(name, func(t *testing.T) {
+				if verdict == "FAIL" {
+					t.Error(why)
+				}
+			})
+		case "done":
+			done = true
+		}
+	}
+	if err != nil || !done || seen == 0 {
+		t.Errorf("%v after %d checks", err, seen)
+	}
+	end := int(r.latest(topic))
+	all := readValues(t, topic, end)
+	wrote := slices.DeleteFunc(slices.Clone(all), func(v string) bool { return strings.HasPrefix(v, "today-") })
+	if len(all) != end || len(wrote) != end-len(values) || len(wrote) == 0 || len(wrote)%50 != 0 {
+		t.Errorf("today's client reads %d records of %d, %d of them the judge's", len(all), end, len(wrote))
+	}
+	if t.Failed() {
+		t.Logf("it says:\n%s", out)
+	}
+}
