@@ -12,12 +12,16 @@ type configRules struct{ s *Server }
 
 var _ metadata.ConfigSetRules = configRules{}
 
-func (configRules) ValidateConfig(kind metadata.ConfigKind, name, key string, value *string) error {
+func (r configRules) ValidateConfig(kind metadata.ConfigKind, name, key string, value *string) error {
 	switch kind {
 	case metadata.TopicConfig:
 		return config.ValidateTopic(key, value)
 	case metadata.BrokerConfig:
 		return config.ValidateBrokerDynamic(key, value, name != "")
+	case metadata.GroupConfig:
+		return r.s.view.Load().ValidateGroup(key, value)
+	case metadata.ClientMetricsConfig:
+		return config.ValidateClientMetrics(key, value)
 	}
 	return nil
 }

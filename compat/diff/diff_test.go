@@ -23,7 +23,7 @@ import (
 var (
 	recording = flag.Bool("record", false, "write the real Kafka's answers to testdata/kafka")
 	texts     = flag.Bool("texts", false, "list error texts that differ")
-	verbose   = flag.Bool("answers", false, "print the answers of steps that differ")
+	verbose   = flag.Bool("answers", false, "print the answers of steps that differ, and the steps that take long")
 )
 
 func TestDiff(t *testing.T) {

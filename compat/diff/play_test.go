@@ -81,7 +81,11 @@ func (p *player) play(steps []step) []record {
 			p.masks = newMasks() // steps of a sweep do not depend on those before
 		}
 		p.texts = nil
+		since := time.Now()
 		answer, err := p.step(s)
+		if took := time.Since(since); took > time.Second && *verbose {
+			fmt.Printf("%v %s: %s v%d\n", took.Round(time.Millisecond), p.addr, s.name, s.version)
+		}
 		if err != nil {
 			answer = "not played: " + err.Error()
 		}

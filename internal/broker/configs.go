@@ -87,11 +87,11 @@ func (b *Broker) configEntries(img *metadata.Image, in *kmsg.DescribeConfigsRequ
 		if in.ResourceName == "" {
 			return nil, kafka.ErrInvalidRequest, "The resource name must not be empty."
 		}
-		var out []config.Entry
-		for k, v := range img.Config(metadata.ConfigKind(in.ResourceType), in.ResourceName) {
-			out = append(out, config.Entry{Name: k, Value: v, Source: int8(in.ResourceType), Type: int8(kmsg.ConfigTypeString)})
+		set := img.Config(metadata.ConfigKind(in.ResourceType), in.ResourceName)
+		if in.ResourceType == kmsg.ConfigResourceTypeClientMetrics {
+			return config.DescribeClientMetrics(set), kafka.NoError, ""
 		}
-		return out, kafka.NoError, ""
+		return view.DescribeGroup(set), kafka.NoError, ""
 	}
 	return nil, kafka.ErrInvalidRequest, fmt.Sprintf("Unsupported resource type: %d", in.ResourceType)
 }
