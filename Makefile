@@ -8,7 +8,7 @@ EDGE     := disk commitlog partition quorum wire broker metrics console host lab
 RACE     := $(foreach r,$(EDGE),$(patsubst %/,./%/...,$(wildcard internal/$(r)/)))
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race lint fuzz bench compat
+.PHONY: help build test race lint fuzz bench gobench compat diff
 
 help:     ## this list
 	@sed -n 's/^\([a-z]*\): *## */  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -32,7 +32,10 @@ fuzz:     ## every fuzz target, FUZZTIME=50000x runs each (a count: a deadline t
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "fuzz $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg; done; done
 
-bench:    ## benchmarks beside the code: RUN=regexp COUNT=1
+bench:    ## Weir beside Kafka 4.4, as docs/performance.md has it: ROUNDS=3 SCALE=0.5 JAVA='case...' GO='case...' (or none)
+	@bench/table.sh
+
+gobench:  ## benchmarks beside the code: RUN=regexp COUNT=1
 	$(GO) test -run '^$$' -bench '$(RUN)' -benchmem -count $(COUNT) ./...
 
 compat:   ## foreign clients, tools and raw bytes against Weir: RUN=regexp (see compat/doc.go)
