@@ -38,7 +38,7 @@ func (m *Manager) housekeep() {
 			m.checkpoint(true)
 		case <-sweep.C:
 			m.sweep(time.Now())
-			m.reopenFull()
+			m.reopenStarved()
 		}
 	}
 }

@@ -264,24 +264,29 @@ func (m *Manager) missing(tp kafka.TopicPartition) error {
 	return nil
 }
 
-// reopenFull tries again to open partitions that met a full disk when they were made.
-func (m *Manager) reopenFull() {
+// reopenStarved tries again to open partitions that met a full disk, or a process
+// without descriptors, when they were made.
+func (m *Manager) reopenStarved() {
 	m.applying.Lock()
 	defer m.applying.Unlock()
 	img := m.image.Load()
 	for _, p := range m.All() {
-		if p.log != nil || p.dir.failed.Load() != nil || !disk.IsNoSpace(p.Failed()) {
+		noFiles := disk.IsNoDescriptor(p.Failed())
+		if p.log != nil || p.dir.failed.Load() != nil || !noFiles && !disk.IsNoSpace(p.Failed()) {
 			continue
 		}
 		t, ok := img.TopicByID(p.ID)
 		if !ok || int(p.TP.Partition) >= len(t.Partitions) {
 			continue
 		}
-		if free, _, err := m.o.FS.Space(p.dir.path); err == nil && free < reopenRoom {
+		if free, _, err := m.o.FS.Space(p.dir.path); !noFiles && err == nil && free < reopenRoom {
 			continue // it would fail again, and say so each time
 		}
 		again := m.open(img, t, p.TP.Partition, m.o.Settings(img, t.Name), map[string]*logDir{p.TP.String(): p.dir})
-		if again.Failed() != nil {
+		if err := again.Failed(); err != nil {
+			if disk.IsNoDescriptor(err) {
+				return // so would the others, each after a wait and a line in the log
+			}
 			continue
 		}
 		again.dir.grew.Store(true)
@@ -291,7 +296,7 @@ func (m *Manager) reopenFull() {
 		m.mu.Unlock()
 		m.startShard(again)
 		p.waiters.fireAll(true)
-		m.o.Log.Info("partition is online: there is room again", "partition", p.TP.String())
+		m.o.Log.Info("partition is online: there is room, or a descriptor, again", "partition", p.TP.String())
 	}
 }
 

@@ -550,15 +550,46 @@ func TestMadeOnAFullDisk(t *testing.T) {
 	if m.Get(topicA, 0).Failed() == nil {
 		t.Fatal("a partition was made without writing: the test shows nothing")
 	}
-	m.reopenFull()
+	m.reopenStarved()
 	if m.Get(topicA, 0).Failed() == nil {
 		t.Error("online without room")
 	}
 	remove(true)
 	mem.SetFree(1 << 30)
-	m.reopenFull()
+	m.reopenStarved()
 	if tk := mustAppend(t, m.Get(topicA, 0), 1); tk.Base != 0 {
 		t.Errorf("first record at %d", tk.Base)
+	}
+}
+
+// B178: so does one made while the process had no descriptors left, and the others
+// are not tried meanwhile.
+func TestMadeWithoutDescriptors(t *testing.T) {
+	f := disk.NewFaulty(disk.NewMem(1))
+	m := open(t, f, plain())
+	defer m.Close()
+	remove := f.Inject(disk.Fault{Op: disk.OpOpen, Path: "a-", Err: syscall.EMFILE})
+	img, _ := image()
+	d := img.Edit()
+	d.Apply(topic("a", topicA, 5))
+	m.Apply(d.Done(2))
+	for p := range int32(5) {
+		if m.Get(topicA, p).Failed() == nil {
+			t.Fatal("a partition was made without a descriptor: the test shows nothing")
+		}
+	}
+	if m.Dirs()[0].Err != nil {
+		t.Error("the disk is marked bad")
+	}
+	m.reopenStarved()
+	if n := remove(true); n != 6 {
+		t.Errorf("%d opens failed, want one for each partition and one for the second try", n)
+	}
+	m.reopenStarved()
+	for p := range int32(5) {
+		if tk := mustAppend(t, m.Get(topicA, p), 1); tk.Base != 0 {
+			t.Errorf("first record at %d", tk.Base)
+		}
 	}
 }
 
