@@ -42,12 +42,13 @@ type Options struct {
 
 // Broker implements wire.Handler. Its methods may be called from any goroutine.
 type Broker struct {
-	o        Options
-	table    wire.Table
-	handlers []handler // by key
-	sessions *sessions
-	pids     pidBlock
-	unpack   chan struct{} // one token for each batch being decompressed
+	o           Options
+	table       wire.Table
+	handlers    []handler // by key
+	sessions    *sessions
+	pids        pidBlock
+	unpack      chan struct{} // one token for each batch being decompressed
+	unpackLarge chan struct{} // one token: see unpackSmall
 	// oldFetches has one token for each large answer to Fetch 0 to 3.
 	oldFetches chan struct{}
 	warned     atomic.Int64 // second of the last warning about a refused request
@@ -57,7 +58,7 @@ type handler func(b *Broker, r *wire.Request, req kmsg.Request) wire.Response
 
 // New makes the broker and fills the version table.
 func New(o Options) *Broker {
-	b := &Broker{o: o, unpack: make(chan struct{}, unpacking), oldFetches: make(chan struct{}, oldFetchSlots),
+	b := &Broker{o: o, unpack: make(chan struct{}, unpacking), unpackLarge: make(chan struct{}, 1), oldFetches: make(chan struct{}, oldFetchSlots),
 		sessions: newSessions(o.Config().Static().Int("max.incremental.fetch.session.cache.slots"), rand.Int32)}
 	for _, a := range apis {
 		b.table.Add(a.key, a.min, a.max)

@@ -173,22 +173,37 @@ func oneBatch(records []byte) bool {
 		12+int(int32(binary.BigEndian.Uint32(records[8:]))) == len(records)
 }
 
-// unpacking is how many batches are decompressed at once: each may grow to
-// max.decompressed.message.bytes, and more than the cores can work on only cost memory.
+// unpacking is how many batches are unpacked at once, more than the cores can work on
+// only cost memory. Each may grow to unpackSmall; what grows further, up to
+// max.decompressed.message.bytes, is unpacked anew and one at a time, so that bombs
+// wait for each other and nobody for them.
 var unpacking = max(runtime.GOMAXPROCS(0), 2)
 
+const unpackSmall = 16 << 20
+
 func (b *Broker) validate(version int16, records []byte, rules *batch.Rules) (batch.Checked, error) {
-	if version >= 3 {
-		if len(records) >= batch.HeaderLen && batch.View(records).Codec() == batch.NoCodec {
-			return batch.Validate(records, rules)
-		}
-		b.unpack <- struct{}{}
-		defer func() { <-b.unpack }()
-		return batch.Validate(records, rules)
+	check := batch.Validate
+	if version < 3 {
+		check = batch.UpConvert
+	} else if len(records) >= batch.HeaderLen && batch.View(records).Codec() == batch.NoCodec {
+		return check(records, rules)
+	}
+	small := *rules
+	small.MaxDecompressed = unpackSmall
+	if rules.MaxDecompressed > 0 {
+		small.MaxDecompressed = min(unpackSmall, rules.MaxDecompressed)
 	}
 	b.unpack <- struct{}{}
-	defer func() { <-b.unpack }()
-	return batch.UpConvert(records, rules)
+	checked, err := check(records, &small)
+	<-b.unpack
+	inv, _ := err.(*batch.Invalid)
+	if inv == nil || inv.Code != kafka.ErrMessageTooLarge || rules.MaxBytes > 0 && len(records) > rules.MaxBytes ||
+		small.MaxDecompressed == rules.MaxDecompressed {
+		return checked, err
+	}
+	b.unpackLarge <- struct{}{}
+	defer func() { <-b.unpackLarge }()
+	return check(records, rules)
 }
 
 func logStart(p *partition.Partition) kafka.Offset {
