@@ -8,12 +8,14 @@ package compat
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -335,7 +337,20 @@ func describeConfigs(t *testing.T, r *rawConn) {
 				t.Errorf("v%d %s: type %d, want %d; documentation %.30s", v, name, got[name].ConfigType, want, deref(got[name].Documentation))
 			}
 		}
+		for name, c := range got {
+			if c.ReadOnly || strings.Contains(name, "partition") {
+				t.Errorf("v%d: %s of a topic: read-only %v", v, name, c.ReadOnly)
+			}
+			if v >= 3 && (c.ConfigType == 0 || deref(c.Documentation) == "") {
+				t.Errorf("v%d: %s of a topic has type %d and documentation %q", v, name, c.ConfigType, deref(c.Documentation))
+			}
+		}
 		res, got = r.configs(v, kmsg.ConfigResourceTypeBroker, broker)
+		for name, c := range got {
+			if v >= 3 && c.ConfigType == 0 {
+				t.Errorf("v%d: %s of the broker has no type", v, name)
+			}
+		}
 		if res.ErrorCode != 0 || len(got) < 100 {
 			t.Errorf("v%d broker: error %d, %d keys", v, res.ErrorCode, len(got))
 		}
@@ -364,6 +379,38 @@ func describeConfigs(t *testing.T, r *rawConn) {
 		res, _ = r.configs(v, kmsg.ConfigResourceTypeBroker, "77")
 		code(t, fmt.Sprintf("v%d, another broker", v), res.ErrorCode, 42)
 	}
+}
+
+// A consumer that is running reads partitions that are added (B075).
+func TestConsumersMeetNewPartitions(t *testing.T) {
+	r := dial(t, sharedBroker(t).addr)
+	topic := r.topic(2)
+	cl := franz(t, kgo.ConsumerGroup(unique(t)), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.MetadataMinAge(100*time.Millisecond), kgo.MetadataMaxAge(500*time.Millisecond))
+	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	defer cancel()
+	seen := map[int32]int{}
+	want := func(n int) {
+		t.Helper()
+		for len(seen) < n && ctx.Err() == nil {
+			cl.PollFetches(ctx).EachRecord(func(r *kgo.Record) { seen[r.Partition]++ })
+		}
+		if len(seen) != n {
+			t.Fatalf("records of %d partitions, want %d", len(seen), n)
+		}
+	}
+	one := batchSpec{recs: values(1, 10)}.bytes()
+	fillAll(t, r, topic, 2, one, 2)
+	want(2)
+	req := kmsg.NewPtrCreatePartitionsRequest()
+	req.Version, req.TimeoutMillis = 1, 10000
+	rt := kmsg.NewCreatePartitionsRequestTopic()
+	rt.Topic, rt.Count = topic, 5
+	req.Topics = append(req.Topics, rt)
+	code(t, "grow", ask[*kmsg.CreatePartitionsResponse](r, req).Topics[0].ErrorCode, 0)
+	r.settle(topic, 5)
+	fillAll(t, r, topic, 5, one, 5)
+	want(5)
 }
 
 type change struct {

@@ -6,11 +6,13 @@ package compat
 // B085 (group size), B121, B140, B142, B143, B014, B054.
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -175,6 +177,21 @@ func tinyBatches(t *testing.T, r *rawConn) {
 	}
 	if s := readBatches(t, got.RecordBatches); len(s) != n {
 		t.Errorf("%d batches of %d in %d bytes", len(s), n, len(got.RecordBatches))
+	}
+	begin = time.Now()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(r.c.RemoteAddr().String()), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	read := 0
+	for read < n && ctx.Err() == nil {
+		read += cl.PollFetches(ctx).NumRecords()
+	}
+	if took := time.Since(begin); read != n || took > 10*time.Second {
+		t.Errorf("the whole topic: %d records in %v", read, took)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 // Addresses: what parses, what clashes, and what clients are told.
 
+// B190, the forms.
 func TestParseListener(t *testing.T) {
 	f := func(in, want string) {
 		t.Helper()
@@ -39,6 +40,7 @@ func TestParseListener(t *testing.T) {
 	}
 }
 
+// B189: a wildcard is never advertised.
 func TestListeners(t *testing.T) {
 	f := func(file, listen, told string) {
 		t.Helper()

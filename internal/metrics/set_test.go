@@ -71,6 +71,7 @@ func page(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 	return out
 }
 
+// Field cases B241 (no commit, no lag) and B243 (series go), the room's part.
 func TestCounts(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	s := New(reg)

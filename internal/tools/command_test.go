@@ -438,6 +438,7 @@ func TestGroups(t *testing.T) {
 	f("--all-topics --shift-by -200", "t[0]=0! t[1]=0!")
 	f("--all-topics --shift-by 9223372036854775807", "t[0]=5 t[1]=6")
 	f("--topic t:0-1 --to-current", "t[0]=5 t[1]=5")
+	// B062: nothing is that late: the end, and a note says so.
 	f("--topic empty --topic t:0 --to-datetime 2099-01-01T00:00:00Z", "empty[0]=0! t[0]=5!")
 	f("--topic t:0,1 --by-duration 1h", "t[0]=0 t[1]=0")
 	f("--topic t:0 --to-datetime 2001-01-01T00:00:00Z", "t[0]=0")
@@ -582,6 +583,7 @@ func (f writerFunc) Write(p []byte) (int, error) {
 
 // A broker that advertises an address nobody reaches is named, with its id and
 // the setting, by every command.
+// B191: the address that cannot be reached is named, and what to set.
 func TestAdvertisedUnreachable(t *testing.T) {
 	w := newWorld(t, kfake.SeedTopics(1, "t"))
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -49,6 +49,7 @@ func TestParseServers(t *testing.T) {
 	f("a:b:c", "error")
 }
 
+// B194: seconds, micro- and nanoseconds are told apart from milliseconds.
 func TestParseMoment(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	f := func(in, want, warning string) {

@@ -41,6 +41,7 @@ func listen(t *testing.T, serve func(net.Conn)) string {
 	return l.Addr().String()
 }
 
+// B180: what a port that is no broker's says is told, and never believed as a size.
 func TestProbe(t *testing.T) {
 	const timeout = time.Second
 	f := func(name, addr string, conf *tls.Config, want string) {
