@@ -236,6 +236,10 @@ func (l *Log) createSegment(base kafka.Offset, nowMs int64) (*segment, error) {
 	s.active, s.timeKnown = true, true
 	s.txn.loaded = true
 	s.shared.Store(disk.NewShared(f))
+	s.used.Store(true)
+	if over := l.files.add(s); over > 0 {
+		l.files.shrink(over, s)
+	}
 	l.namesDirty.Store(true)
 	return s, nil
 }

@@ -23,7 +23,8 @@ type epochStart struct {
 type epochs struct {
 	mu    sync.RWMutex
 	chain []epochStart // epochs and starts ascend strictly
-	dirty bool         // the file does not say what chain says
+	dirty bool         // the file does not begin with chain[:filed], or says more
+	filed int          // entries of chain in the file; the others came behind it
 }
 
 func (es *epochs) last() kafka.Epoch {
@@ -48,8 +49,8 @@ func (es *epochs) assign(epoch kafka.Epoch, start kafka.Offset) {
 	for n > 0 && es.chain[n-1].start >= start {
 		n--
 	}
+	es.dirty = es.dirty || n < es.filed
 	es.chain = append(es.chain[:n:n], epochStart{epoch, start})
-	es.dirty = true
 }
 
 // truncateEnd forgets epochs that begin at or above off.
@@ -60,9 +61,8 @@ func (es *epochs) truncateEnd(off kafka.Offset) {
 	for n > 0 && es.chain[n-1].start >= off {
 		n--
 	}
-	if n < len(es.chain) {
-		es.chain, es.dirty = es.chain[:n:n], true
-	}
+	es.dirty = es.dirty || n < es.filed
+	es.chain = es.chain[:n:n]
 }
 
 // truncateStart forgets epochs that ended below off; the one that holds off then
@@ -85,7 +85,7 @@ func (es *epochs) truncateStart(off kafka.Offset) {
 func (es *epochs) set(chain []epochStart, dirty bool) {
 	es.mu.Lock()
 	defer es.mu.Unlock()
-	es.chain, es.dirty = chain, dirty
+	es.chain, es.dirty, es.filed = chain, dirty, len(chain)
 }
 
 // endOf answers OffsetsForLeaderEpoch: the largest epoch at or below e that is

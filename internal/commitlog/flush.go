@@ -25,8 +25,14 @@ func (l *Log) flush(want int64) (kafka.Offset, error) {
 	if done := l.flushed.Load(); done >= want {
 		return kafka.Offset(done), l.Err()
 	}
-	l.syncing <- struct{}{}
-	defer func() { <-l.syncing }()
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	return l.flushHeld(want, want == math.MaxInt64)
+}
+
+// flushHeld is flush for the holder of the token; all syncs the active segment's
+// index too.
+func (l *Log) flushHeld(want int64, all bool) (kafka.Offset, error) {
 	if done := l.flushed.Load(); done >= want {
 		return kafka.Offset(done), l.Err()
 	}
@@ -35,7 +41,7 @@ func (l *Log) flush(want int64) (kafka.Offset, error) {
 	}
 	// The end first: segments that are rolled in later hold nothing below it.
 	end := l.end.Load()
-	if err := l.syncAll(want == math.MaxInt64); err != nil {
+	if err := l.syncAll(all, kafka.Offset(end)); err != nil {
 		return l.Flushed(), l.fail(err)
 	}
 	l.flushed.Store(end)
@@ -44,7 +50,7 @@ func (l *Log) flush(want int64) (kafka.Offset, error) {
 
 // syncAll syncs data first, then what points to it. The active segment's index is
 // synced at a clean close only: recovery checks it and can do without.
-func (l *Log) syncAll(all bool) error {
+func (l *Log) syncAll(all bool, end kafka.Offset) error {
 	segs := l.segments()
 	for i, s := range segs {
 		if s.dirty.Swap(false) {
@@ -65,7 +71,7 @@ func (l *Log) syncAll(all bool) error {
 			return err
 		}
 	}
-	if err := l.writeEpochs(); err != nil {
+	if err := l.writeEpochs(end); err != nil {
 		return err
 	}
 	if l.namesDirty.Swap(false) {

@@ -175,8 +175,15 @@ func (s *segment) fileIndex(last bool) error {
 		s.ix.times = s.ix.times[:0]
 		s.mu.Unlock()
 	}
+	s.ixThere = s.ixThere || last
 	s.indexDirty.Store(true)
 	return nil
+}
+
+// indexWhole says whether both files are there and hold every entry, the closing
+// one too.
+func (s *segment) indexWhole() bool {
+	return s.ixThere && len(s.ix.offsets)+len(s.ix.times) == 0 && s.maxTime.ts <= s.ix.lastTime.ts
 }
 
 func (l *Log) put(path string, data []byte) error { return l.putAt(path, data, 0) }
@@ -275,8 +282,8 @@ func (s *segment) trustIndex() (bool, error) {
 	if ok {
 		return true, nil
 	}
-	s.build <- struct{}{}
-	defer func() { <-s.build }()
+	s.build.Lock()
+	defer s.build.Unlock()
 	offsets, times, err := s.loadIndex(missing, no, nt, size)
 	if err == nil {
 		s.mu.Lock()

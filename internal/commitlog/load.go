@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -79,7 +80,11 @@ func parseTopicID(b []byte) (kafka.TopicID, error) {
 
 // readEpochs loads the epoch file; false when it must be rebuilt.
 func (op *opening) readEpochs() bool {
-	b, err := op.fs.ReadFile(op.file(epochFile))
+	var b []byte
+	err := error(fs.ErrNotExist)
+	if _, have := op.sizes[epochFile]; have {
+		b, err = op.fs.ReadFile(op.file(epochFile))
+	}
 	if err == nil {
 		var chain []epochStart
 		if chain, err = parseEpochs(b); err == nil {

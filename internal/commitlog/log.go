@@ -16,10 +16,12 @@ import (
 
 // Log is one partition's log. See the package text for who may call what.
 type Log struct {
-	fs  disk.FS
-	log *slog.Logger
-	tp  kafka.TopicPartition
-	id  kafka.TopicID
+	fs          disk.FS
+	log         *slog.Logger
+	files       *Files      // nil: not counted
+	onSyncError func(error) // a sync that nobody asked for failed; nil: the log alone knows
+	tp          kafka.TopicPartition
+	id          kafka.TopicID
 
 	dir  atomic.Pointer[string] // changes once, at Delete
 	opts atomic.Pointer[Options]
@@ -32,7 +34,7 @@ type Log struct {
 
 	// flushed and syncing: whoever holds the token syncs for all who wait for it.
 	flushed    atomic.Int64
-	syncing    chan struct{}
+	syncing    sync.Mutex
 	namesDirty atomic.Bool // names in the folder changed since it was synced
 	parentNew  atomic.Bool // the folder itself is new
 	removed    atomic.Bool // a file went whose return would do harm
@@ -200,15 +202,17 @@ func (l *Log) fail(err error) error {
 	return l.failed.Load()
 }
 
-// writeEpochs brings the epoch file up to date.
-func (l *Log) writeEpochs() error {
+// writeEpochs brings the epoch file up to date. An epoch that has no record below
+// end is not worth the writing: every start after a kill begins one in every
+// partition.
+func (l *Log) writeEpochs(end kafka.Offset) error {
 	l.epochs.mu.Lock()
-	if !l.epochs.dirty {
+	if n := len(l.epochs.chain); !l.epochs.dirty && (n <= l.epochs.filed || l.epochs.chain[l.epochs.filed].start >= end) {
 		l.epochs.mu.Unlock()
 		return nil
 	}
 	data := encodeEpochs(l.epochs.chain)
-	l.epochs.dirty = false
+	l.epochs.dirty, l.epochs.filed = false, len(l.epochs.chain)
 	l.epochs.mu.Unlock()
 	err := l.fs.WriteAtomic(l.file(epochFile), data)
 	if err != nil {
@@ -232,7 +236,7 @@ func (l *Log) Checkpoint(now time.Time) error {
 	l.producers.expire(now.UnixMilli(), l.options().ProducerExpirationMs)
 	l.takeSnapshot(l.End())
 	l.dropSnapshots()
-	return l.writeEpochs()
+	return l.writeEpochs(l.End())
 }
 
 // Close ends the log. clean: everything is synced and the side files are brought
@@ -249,8 +253,8 @@ func (l *Log) Close(clean bool) error {
 		}
 	}
 	l.closed.Store(true)
-	l.syncing <- struct{}{} // waits for a flush under way
-	defer func() { <-l.syncing }()
+	l.syncing.Lock() // waits for a flush under way
+	defer l.syncing.Unlock()
 	for _, s := range l.segments() {
 		s.release(true)
 	}
@@ -259,8 +263,14 @@ func (l *Log) Close(clean bool) error {
 
 func (l *Log) closeClean() error {
 	s := l.active()
-	if err := s.fileIndex(true); err != nil {
-		return err
+	if l.End() == 0 && l.Size() == 0 {
+		// Nothing was ever here: what a power cut takes of the folder is made again.
+		return l.trim(s)
+	}
+	if s.size > 0 && !s.indexWhole() {
+		if err := s.fileIndex(true); err != nil {
+			return err
+		}
 	}
 	if err := l.trim(s); err != nil {
 		return l.fail(err)

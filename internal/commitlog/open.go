@@ -27,7 +27,7 @@ func Open(cfg Config) (*Log, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	l := &Log{fs: cfg.FS, log: cfg.Log, tp: cfg.TP, id: cfg.ID, syncing: make(chan struct{}, 1)}
+	l := &Log{fs: cfg.FS, log: cfg.Log, tp: cfg.TP, id: cfg.ID, files: cfg.Files, onSyncError: cfg.OnSyncError}
 	if l.log == nil {
 		l.log = slog.New(slog.DiscardHandler)
 	}
@@ -38,10 +38,12 @@ func Open(cfg Config) (*Log, error) {
 	l.opts.Store(&o)
 	op := opening{Log: l, cfg: &cfg}
 	err := op.run()
+	for _, s := range op.segs {
+		// Whoever reads or writes opens it again: most of thousands of partitions wait
+		// long for that.
+		s.release(err != nil)
+	}
 	if err != nil {
-		for _, s := range op.segs {
-			s.release(true)
-		}
 		return nil, err
 	}
 	return l, nil
@@ -124,21 +126,23 @@ func (op *opening) run() error {
 
 // list reads the folder, or makes it.
 func (op *opening) list() (fresh bool, err error) {
+	op.namesDirty.Store(true)
+	op.parentNew.Store(!op.cfg.ParentSynced)
+	if op.cfg.New {
+		if err := op.fs.Mkdir(op.cfg.Dir); err == nil {
+			return true, nil
+		}
+	}
 	entries, err := op.fs.ReadDir(op.cfg.Dir)
 	if isNotExist(err) {
-		if err := op.fs.MkdirAll(op.cfg.Dir); err != nil {
-			return false, err
-		}
-		op.parentNew.Store(true)
-		op.namesDirty.Store(true)
-		return true, nil
+		return true, op.fs.MkdirAll(op.cfg.Dir)
 	}
 	if err != nil {
 		return false, err
 	}
-	if !op.cfg.Clean { // nobody knows whether the last owner came to sync the names
-		op.parentNew.Store(true)
-		op.namesDirty.Store(true)
+	if op.cfg.Clean { // else nobody knows whether the last owner came to sync the names
+		op.parentNew.Store(false)
+		op.namesDirty.Store(false)
 	}
 	op.sizes = make(map[string]int64, len(entries))
 	for _, e := range entries {
@@ -294,6 +298,7 @@ func (op *opening) collect() error {
 			ixSize, haveIx := op.sizes[fileName(base, indexExt)]
 			timeSize, haveTime := op.sizes[fileName(base, timeExt)]
 			s.ix.offsetsFiled, s.ix.timesFiled = int(ixSize/offsetEntryBytes), int(timeSize/timeEntryBytes)
+			s.ixThere = haveIx && haveTime
 			s.ixMissing = !haveIx || !haveTime || ixSize%offsetEntryBytes != 0 || timeSize%timeEntryBytes != 0
 			_, haveTxns := op.sizes[fileName(base, txnExt)]
 			s.txn.loaded = !haveTxns
@@ -486,11 +491,13 @@ func (s *segment) take(b found) {
 // recoverSegment checks every batch at or above the recovery point, rebuilds the
 // index from there and cuts the file behind the last whole batch.
 func (op *opening) recoverSegment(s *segment, first bool) (dropped int64, why, err error) {
-	f, err := s.acquire()
-	if err != nil {
-		return 0, nil, err
+	var f *disk.Shared
+	if s.size > 0 { // thousands of partitions may hold nothing
+		if f, err = s.acquire(); err != nil {
+			return 0, nil, err
+		}
+		defer f.Release()
 	}
-	defer f.Release()
 	size := s.size
 	pos := int64(0)
 	var offsets []offsetEntry
@@ -567,15 +574,16 @@ func (op *opening) recoverSegment(s *segment, first bool) (dropped int64, why, e
 			return 0, nil, err
 		}
 	}
-	s.dirty.Store(true)
-	s.indexDirty.Store(true)
-	s.timeKnown = true
-	closing := s.ix.times
-	if !s.active || len(op.segs) > 0 && op.segs[len(op.segs)-1] != s {
-		s.ix.addTime(s.maxTime)
-		closing = s.ix.times
+	if size > 0 {
+		s.dirty.Store(true)
+		s.indexDirty.Store(true)
 	}
-	if err := op.updateIndexFiles(s, closing); err != nil {
+	s.timeKnown = true
+	last := op.segs[len(op.segs)-1] == s
+	if !s.active || !last || op.closingTimeFiled(s) {
+		s.ix.addTime(s.maxTime)
+	}
+	if err := op.updateIndexFiles(s, last); err != nil {
 		return 0, nil, err
 	}
 	s.ix.offsetsFiled, s.ix.timesFiled = len(s.ix.offsets), len(s.ix.times)
@@ -585,15 +593,23 @@ func (op *opening) recoverSegment(s *segment, first bool) (dropped int64, why, e
 	return dropped, why, nil
 }
 
+// closingTimeFiled says whether the time index has one entry more than recovery
+// found: the closing one, of the end in order before the last. It is right, and
+// writing thousands of files to take it away takes seconds.
+func (op *opening) closingTimeFiled(s *segment) bool {
+	return s.maxTime.ts > s.ix.lastTime.ts && op.sizes[fileName(s.base, timeExt)] == int64(len(s.ix.times)+1)*timeEntryBytes
+}
+
 // updateIndexFiles writes what recovery found, where the files say otherwise: after
-// a kill of thousands of idle partitions they mostly do not.
-func (op *opening) updateIndexFiles(s *segment, times []timeEntry) error {
-	contents := [][]byte{encodeOffsets(nil, s.base, s.ix.offsets), encodeTimes(nil, s.base, times)}
+// a kill of thousands of idle partitions they mostly do not. An active segment that
+// has no entries yet needs no files (last).
+func (op *opening) updateIndexFiles(s *segment, last bool) error {
+	contents := [][]byte{encodeOffsets(nil, s.base, s.ix.offsets), encodeTimes(nil, s.base, s.ix.times)}
 	for i, ext := range []string{indexExt, timeExt} {
 		data := contents[i]
 		path := op.path(s.base, ext)
 		size, have := op.sizes[fileName(s.base, ext)]
-		if len(data) == 0 && !have && s.size == 0 {
+		if len(data) == 0 && !have && (s.size == 0 || last) {
 			continue
 		}
 		if have && size == int64(len(data)) {
@@ -667,6 +683,10 @@ func (op *opening) settle() {
 		total += s.size
 	}
 	op.total.Store(total)
+	if total == 0 {
+		// A log without records is closed without a sync, however often.
+		op.namesDirty.Store(true)
+	}
 	point := min(op.cfg.RecoveryPoint, end)
 	if op.cfg.Clean && !last.dirty.Load() {
 		point = end

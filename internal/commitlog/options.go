@@ -101,6 +101,16 @@ type Config struct {
 	// Clean: the last owner closed every log of the directory in order
 	// (.kafka_cleanshutdown), so the files are as they should be.
 	Clean bool
+	// New: the owner knows of no such folder, so making it is tried first.
+	New bool
+	// ParentSynced: the owner syncs the folder's own name before a record in it is
+	// acknowledged.
+	ParentSynced bool
+	// Files bounds the open files of all logs that share it; nil: no bound.
+	Files *Files
+	// OnSyncError is told when a sync failed that the log made by itself, before it
+	// closed a file; nil: the log alone takes no more writes.
+	OnSyncError func(error)
 	// Log takes warnings; nil: none.
 	Log *slog.Logger
 }

@@ -23,11 +23,13 @@ type segment struct {
 	shared atomic.Pointer[disk.Shared]
 	openMu sync.Mutex
 	gone   bool
-	used   atomic.Bool // since the last Sweep
+	used   atomic.Bool // since the last Sweep, Rest or passing of the hand
+	slot   int32       // place in Files plus one, 0: not there; guarded by Files.mu
+	idle   uint8       // Rests that found it unused; only Rest's
 
 	dirty      atomic.Bool // bytes that no sync has covered
 	indexDirty atomic.Bool
-	build      chan struct{} // one rebuild of the index at a time
+	build      sync.Mutex // one rebuild of the index at a time
 
 	jitterMs  int64
 	createdMs int64
@@ -44,6 +46,7 @@ type segment struct {
 	ringAt    int // index of the oldest, when the ring is full
 	ix        index
 	ixMissing bool // the files cannot be right: rebuild before use
+	ixThere   bool // both files exist; the writer's own
 
 	txnMu sync.Mutex
 	txn   txnIndex
@@ -52,7 +55,7 @@ type segment struct {
 func (l *Log) newSegment(base kafka.Offset, nowMs int64) *segment {
 	return &segment{
 		base: base, l: l, next: base, createdMs: nowMs, jitterMs: l.jitter(base),
-		maxTime: noTime, firstTs: -2, ix: newIndex(), build: make(chan struct{}, 1),
+		maxTime: noTime, firstTs: -2, ix: newIndex(),
 	}
 }
 
@@ -78,23 +81,33 @@ func (s *segment) acquire() (*disk.Shared, error) {
 		}
 		return f, nil
 	}
+	f, over, err := s.open()
+	if over > 0 {
+		s.l.files.shrink(over, s)
+	}
+	return f, err
+}
+
+// open opens the file, unless another has meanwhile; over is how many files are
+// open beyond the bound.
+func (s *segment) open() (sh *disk.Shared, over int, err error) {
 	s.openMu.Lock()
 	defer s.openMu.Unlock()
 	if s.gone {
-		return nil, ErrGone
+		return nil, 0, ErrGone
 	}
 	if f := s.shared.Load(); f != nil && f.Acquire() {
-		return f, nil
+		return f, 0, nil
 	}
 	f, err := s.l.fs.Open(s.l.path(s.base, logExt))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	sh := disk.NewShared(f)
+	sh = disk.NewShared(f)
 	sh.Acquire()
 	s.shared.Store(sh)
 	s.used.Store(true)
-	return sh, nil
+	return sh, s.l.files.add(s), nil
 }
 
 // release closes the file as soon as its readers are done; gone: for good.
@@ -102,6 +115,15 @@ func (s *segment) release(gone bool) {
 	s.openMu.Lock()
 	defer s.openMu.Unlock()
 	s.gone = s.gone || gone
+	s.closeLocked()
+}
+
+// closeLocked lets go of the file; openMu is held.
+func (s *segment) closeLocked() {
+	if s.shared.Load() == nil {
+		return
+	}
+	s.l.files.drop(s)
 	if f := s.shared.Swap(nil); f != nil {
 		if err := f.Release(); err != nil {
 			s.l.log.Warn("segment did not close", "file", f.Name(), "err", err)
@@ -284,9 +306,9 @@ func (s *segment) largestTime() (timeEntry, error) {
 		return t, nil
 	}
 	if filed == 0 { // Kafka ends every time index with an entry, so this one is lost
-		s.build <- struct{}{}
+		s.build.Lock()
 		_, err := s.rebuildIndex()
-		<-s.build
+		s.build.Unlock()
 		s.mu.RLock()
 		defer s.mu.RUnlock()
 		return s.maxTime, err

@@ -21,8 +21,8 @@ func (l *Log) TruncateTo(off kafka.Offset) error {
 	if off < segs[0].base || off <= 0 {
 		return l.TruncateFullyAt(max(off, 0))
 	}
-	l.syncing <- struct{}{} // no flush may count bytes that go
-	defer func() { <-l.syncing }()
+	l.syncing.Lock() // no flush may count bytes that go
+	defer l.syncing.Unlock()
 	n := findSegment(segs, off)
 	s := segs[n]
 	f, err := s.acquire()
@@ -137,8 +137,8 @@ func (l *Log) TruncateFullyAt(off kafka.Offset) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
-	l.syncing <- struct{}{}
-	defer func() { <-l.syncing }()
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
 	l.gen.Add(1)
 	defer l.gen.Add(1)
 	old := l.segments()
