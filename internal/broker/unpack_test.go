@@ -13,7 +13,7 @@ import (
 // it; what it may unpack to is the setting's.
 func TestUnpacking(t *testing.T) {
 	of := func(n int) []byte {
-		b := batch.NewBuilder(batch.Plain(batch.Gzip))
+		b := batch.NewBuilder(batch.Plain(batch.Zstd))
 		b.Add(1, nil, make([]byte, n))
 		return b.Bytes()
 	}
