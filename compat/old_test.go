@@ -333,6 +333,10 @@ func oldFetchErrors(t *testing.T, r *rawConn) {
 				t.Errorf("%d bytes", len(p.RecordBatches))
 			}
 		}
+		twice := ask[*kmsg.FetchResponse](r, fetchRequest(version, 0, 0, 1<<20, at(topic, 0, 0), at(topic, 0, 2))).Topics[0].Partitions
+		if len(twice) != 1 || len(readSet(t, twice[0].RecordBatches)) != 1 {
+			t.Errorf("v%d of a partition named twice: %+v, want the last once", version, twice)
+		}
 		if n := len(ask[*kmsg.FetchResponse](r, fetchRequest(version, 0, 0, 1<<20)).Topics); n != 0 {
 			t.Errorf("v%d of nothing: %d topics", version, n)
 		}

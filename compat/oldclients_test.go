@@ -230,7 +230,7 @@ func TestOldPython(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		missing(t, "kafka-python 1.4.7 does not load (%s): %s", how, out)
 	}
-	for _, version := range []string{"0.8.0", "0.8.1", "0.8.2", "0.9", "0.10", "0.10.2", "0.11", "1.0"} {
+	for _, version := range []string{"0.8.0", "0.8.1", "0.8.2", "0.9", "0.10.2", "1.0"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			oldJudge(t, env, python, "oldpython.py", version)

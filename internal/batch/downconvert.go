@@ -31,7 +31,7 @@ var errStop = errors.New("enough")
 // left out: headers, producer, and in format 0 the time; control batches
 // altogether. A compressed batch becomes messages packed with the same codec, but
 // lz4 becomes plain messages in format 0: the frames that Kafka's clients of that
-// time want, with a wrong header checksum, other clients refuse (decision 0010).
+// time want, with a wrong header checksum, other clients refuse (decision 0015).
 //
 // dst and v must not overlap. Errors, with dst as it was: ErrZstd, or what wraps
 // ErrCorrupt; the CRC is checked, as the client gets new ones.

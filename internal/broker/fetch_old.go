@@ -21,7 +21,7 @@ import (
 //
 // Nothing is converted before the connection is about to write the answer, so
 // that a client that sends many requests at once still has one answer in memory
-// (decision 0010). Sketch: unpack, pack and checksum again cost about what they
+// (decision 0015). Sketch: unpack, pack and checksum again cost about what they
 // cost a producer and a consumer together; that is the price of old clients, paid
 // by them alone.
 
@@ -51,6 +51,7 @@ func (b *Broker) oldFetch(req *kmsg.FetchRequest) wire.Response {
 			f.parts = append(f.parts, fetchPart{key: sessionKey{topic: t.Topic, n: ask.Partition}, ask: ask})
 		}
 	}
+	f.parts = lastOfEach(f.parts)
 	f.locate(b.o.Quorum.Image())
 	got, answer := f.look()
 	f.w = partition.NewWaiter(max(int64(req.MinBytes)-got, 1))
@@ -162,6 +163,7 @@ func (f *oldFetch) Response(time.Time) wire.Response {
 		set, err := f.convert(fp, limit, whole)
 		if err != nil {
 			fp.code = f.b.code(err, "fetch", "partition", fp.p.TP.String(), "offset", fp.ask.FetchOffset)
+			fp.read.HighWatermark = -1
 		}
 		if len(set) > 0 {
 			empty = false
@@ -281,14 +283,22 @@ func (f *oldFetch) encode() *wire.Raw {
 	if e.version >= 1 {
 		e.i32(0) // throttle time
 	}
-	e.i32(int32(len(f.req.Topics)))
-	n := 0
-	for i := range f.req.Topics {
-		t := &f.req.Topics[i]
-		e.str(t.Topic)
-		e.i32(int32(len(t.Partitions)))
-		for range t.Partitions {
-			fp, set := &f.parts[n], f.sets[n]
+	topics := 0
+	for i := range f.parts {
+		if i == 0 || !e.sameTopic(&f.parts[i], &f.parts[i-1]) {
+			topics++
+		}
+	}
+	e.arrayLen(topics)
+	for i := 0; i < len(f.parts); {
+		j := i + 1
+		for j < len(f.parts) && e.sameTopic(&f.parts[j], &f.parts[i]) {
+			j++
+		}
+		e.str(f.parts[i].key.topic)
+		e.arrayLen(j - i)
+		for ; i < j; i++ {
+			fp, set := &f.parts[i], f.sets[i]
 			e.i32(fp.key.n)
 			e.i16(int16(fp.code))
 			e.i64(int64(fp.read.HighWatermark))
@@ -297,7 +307,6 @@ func (f *oldFetch) encode() *wire.Raw {
 				e.cut(nil)
 				e.parts = append(e.parts, wire.Part{Bytes: set})
 			}
-			n++
 		}
 	}
 	e.cut(nil)

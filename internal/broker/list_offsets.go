@@ -138,7 +138,7 @@ const maxVersion = 1<<15 - 1
 // oldOffsets answers version 0: offsets at which the log can be read, newest
 // first, never empty unless none are wanted. Kafka told the beginnings of segments
 // that were last written before the time asked; here a time gives the first record
-// that is not older, or the end when all are (decision 0010). Behind the offset
+// that is not older, or the end when all are (decision 0015). Behind the offset
 // asked for comes the start.
 func (b *Broker) oldOffsets(p *partition.Partition, in *kmsg.ListOffsetsRequestTopicPartition, out *kmsg.ListOffsetsResponseTopicPartition) kafka.Error {
 	start, end := int64(p.Log().LogStart()), int64(p.HighWatermark())
