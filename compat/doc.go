@@ -21,6 +21,7 @@
 //	WEIR_COMPAT_BOOTSTRAP=host:port make compat   a broker that is up already, where a test needs none of its own
 //	WEIR_COMPAT_KEEP=1 make compat                keep data directories and logs of the brokers
 //	WEIR_PEERS=DIR                                where the foreign tools lie (default ../shared/peers)
+//	WEIR_OLD_PYTHON=DIR                           pip install --target DIR kafka-python==1.4.7 lz4 python-snappy xxhash
 //
 // It needs a JDK 17 or newer, Maven, kcat, and Python with confluent-kafka. A
 // missing one skips its tests with the reason, and fails them when CI=true.
