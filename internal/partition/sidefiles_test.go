@@ -17,7 +17,8 @@ import (
 // else: no partition is offline, no record missing, the gaps of a compacted log least
 // of all; records that DeleteRecords took may come back.
 func TestCheckpointsDamaged(t *testing.T) {
-	for _, file := range []string{recoveryCheckpoint, startCheckpoint, cleanerCheckpoint, hwCheckpoint} {
+	all := []string{recoveryCheckpoint, startCheckpoint, cleanerCheckpoint, hwCheckpoint}
+	for _, file := range append(all, "all") {
 		for name, edit := range map[string]func(b []byte) []byte{
 			"empty":       func([]byte) []byte { return nil },
 			"zeros":       func(b []byte) []byte { return make([]byte, len(b)) },
@@ -63,24 +64,29 @@ func TestCheckpointsDamaged(t *testing.T) {
 						fs = mem.CrashCloneAs(disk.CrashKept)
 						defer m.Close()
 					}
-					path := "/data/" + file
-					b, err := fs.ReadFile(path)
-					if err != nil {
-						t.Fatal(err)
-					}
-					switch {
-					case edit != nil:
-						err = fs.WriteAtomic(path, edit(b))
-					case name == "gone":
-						err = fs.Remove(path)
-					default:
-						var f disk.File
-						if f, err = fs.Create(path + ".tmp"); err == nil {
-							_, err = f.WriteAt([]byte("0\n7"), 0)
+					for _, one := range all {
+						if file != "all" && file != one {
+							continue
 						}
-					}
-					if err != nil {
-						t.Fatal(err)
+						path := "/data/" + one
+						b, err := fs.ReadFile(path)
+						if err != nil {
+							t.Fatal(err)
+						}
+						switch {
+						case edit != nil:
+							err = fs.WriteAtomic(path, edit(b))
+						case name == "gone":
+							err = fs.Remove(path)
+						default:
+							var f disk.File
+							if f, err = fs.Create(path + ".tmp"); err == nil {
+								_, err = f.WriteAt([]byte("0\n7"), 0)
+							}
+						}
+						if err != nil {
+							t.Fatal(err)
+						}
 					}
 					m2 := openCrash(t, fs)
 					defer m2.Close()
