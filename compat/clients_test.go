@@ -38,9 +38,9 @@ type client struct {
 	name       string
 	command    func(t *testing.T, c *client) []string // skips when something is missing
 	codecs     []string
-	rounds     int             // of 60 records: three, four with an idempotent producer
-	emptyAs    map[string]bool // null or empty it cannot write: "key", "value", "header"
-	noHeaders  bool
+	rounds     int      // of 60 records: three, four with an idempotent producer
+	nullsFrom  int      // the first record of the matrix that it writes
+	headers    [][]byte // header values it writes, when not all three
 	strategies []string // each its own group dance; given to members as JUDGE_STRATEGY
 }
 
@@ -50,9 +50,11 @@ func TestClients(t *testing.T) {
 	sharedBroker(t)
 	list := []client{
 		{name: "kafka-go", command: goJudge, codecs: everyCodec, rounds: 3, strategies: []string{""}},
-		{name: "kafkajs", command: nodeJudge, codecs: everyCodec, rounds: 4, strategies: []string{""}},
-		{name: "aiokafka", command: pythonJudge, codecs: everyCodec, rounds: 4, strategies: []string{"range", "sticky"}},
-		{name: "kafka-python", command: pythonJudge, codecs: everyCodec, rounds: 4, strategies: []string{"range", "cooperative-sticky"}},
+		// its headers are an object of arrays, which may not hold a null
+		{name: "kafkajs", command: nodeJudge, codecs: everyCodec, rounds: 4, strategies: []string{""}, headers: [][]byte{{}, []byte("x")}},
+		// the two Pythons refuse a record whose key and value are both null
+		{name: "aiokafka", command: pythonJudge, codecs: everyCodec, rounds: 4, nullsFrom: 1, strategies: []string{"range", "sticky"}},
+		{name: "kafka-python", command: pythonJudge, codecs: everyCodec, rounds: 4, nullsFrom: 1, strategies: []string{"range", "cooperative-sticky"}},
 		{name: "rdkafka", command: rustJudge, codecs: everyCodec, rounds: 4, strategies: []string{"range", "cooperative-sticky"}},
 	}
 	for _, version := range []string{"2.1.0", "2.8.0", "3.6.0", "4.0.0", "max"} { // B022
@@ -143,29 +145,31 @@ func (c *client) storedNulls(t *testing.T, topic string) {
 		}
 	}
 	three := [][]byte{nil, {}, []byte("x")}
-	if len(got) != 9 {
-		t.Fatalf("%d records of 9", len(got))
+	headers := three
+	if c.headers != nil {
+		headers = c.headers
+	}
+	if len(got) != 9-c.nullsFrom {
+		t.Fatalf("%d records of %d", len(got), 9-c.nullsFrom)
 	}
 	for i, g := range got {
-		if k, v := three[i/3], three[i%3]; !c.same("key", g.key, k) || !c.same("value", g.value, v) {
+		i += c.nullsFrom
+		if k, v := three[i/3], three[i%3]; !same(g.key, k) || !same(g.value, v) {
 			t.Errorf("record %d: key %#v value %#v, want %#v %#v", i, g.key, g.value, k, v)
 		}
-		if c.noHeaders {
-			continue
-		}
-		if len(g.headers) != 3 {
+		if len(g.headers) != len(headers) {
 			t.Fatalf("record %d: %d headers", i, len(g.headers))
 		}
 		for j, h := range g.headers {
-			if h.name != "h" || !c.same("header", h.value, three[j]) {
-				t.Errorf("record %d header %d: %q %#v, want %#v", i, j, h.name, h.value, three[j])
+			if h.name != "h" || !same(h.value, headers[j]) {
+				t.Errorf("record %d header %d: %q %#v, want %#v", i, j, h.name, h.value, headers[j])
 			}
 		}
 	}
 }
 
-func (c *client) same(what string, got, want []byte) bool {
-	return string(got) == string(want) && ((got == nil) == (want == nil) || c.emptyAs[what] && len(want) == 0)
+func same(got, want []byte) bool {
+	return string(got) == string(want) && (got == nil) == (want == nil)
 }
 
 // storedCodec wants every batch of more than one record to carry the codec.
@@ -337,7 +341,7 @@ func goJudge(t *testing.T, c *client) []string {
 	return []string{bin}
 }
 
-// pythonJudge wants the packages of clients/requirements.txt, at these versions
+// pythonJudge wants the packages of clients/python/requirements.txt, at these versions
 // or newer ones; clients/install puts them where PYTHONPATH can point to.
 func pythonJudge(t *testing.T, c *client) []string {
 	python, err := exec.LookPath("python3")
@@ -348,10 +352,10 @@ func pythonJudge(t *testing.T, c *client) []string {
 	out, err := tryRun("", python, "-c", "import lz4, snappy, zstandard, "+module+" as m; print(m.__version__); assert m.__version__ != '0' and int(m.__version__.split('.')[0]) >= "+
 		map[string]string{"aiokafka": "0", "kafka-python": "3"}[c.name])
 	if err != nil {
-		missing(t, "Python has no new %s (pip install -r clients/requirements.txt): %s", c.name, out)
+		missing(t, "Python has no new %s (pip install -r clients/python/requirements.txt): %s", c.name, out)
 	}
 	t.Logf("%s %s", c.name, strings.TrimSpace(out))
-	return []string{python, filepath.Join("clients", strings.ReplaceAll(c.name, "-", "_")+"_judge.py")}
+	return []string{python, filepath.Join("clients", "python", strings.ReplaceAll(c.name, "-", "_")+"_judge.py")}
 }
 
 func nodeJudge(t *testing.T, c *client) []string {
@@ -383,6 +387,7 @@ func rustJudge(t *testing.T, c *client) []string {
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, cargo, "build", "--locked", "-q", "-j1", "--manifest-path", filepath.Join("clients", "rdkafka", "Cargo.toml"), "--target-dir", target)
+	cmd.Env = append(os.Environ(), "CFLAGS=-O0", "CXXFLAGS=-O0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("cargo build: %v\n%s", errors.Join(err, ctx.Err()), out)
 	}

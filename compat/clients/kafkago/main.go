@@ -336,4 +336,3 @@ func resume() error {
 	}
 	return nil
 }
-
