@@ -9,6 +9,8 @@
 // Does not know: anything under internal/. A broker is an address, a data
 // directory and a process.
 //
+// The package diff below compares answers with the real Kafka's (`make diff`).
+//
 // What each file shows stands on top of it. FINDINGS.md lists where Weir
 // differs from Kafka 4.4 on purpose, and what the real one taught us.
 //

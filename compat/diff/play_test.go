@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long an answer may take; then it is "silence".
-const patience = 8 * time.Second
+const patience = 10 * time.Second
 
 // asked is a request whose answer is due.
 type asked struct {
