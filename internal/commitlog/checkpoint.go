@@ -65,22 +65,37 @@ func parseCheckpoint(b []byte) (map[kafka.TopicPartition]kafka.Offset, error) {
 	return offsets, err
 }
 
+// Checkpoint is one line of an offset checkpoint.
+type Checkpoint struct {
+	TP     kafka.TopicPartition
+	Offset kafka.Offset
+}
+
+// EncodeCheckpoint is the content of an offset checkpoint, its lines in this order.
+func EncodeCheckpoint(lines []Checkpoint) []byte {
+	b := make([]byte, 0, 16+len(lines)*40)
+	b = fmt.Appendf(b, "0\n%d\n", len(lines))
+	for _, c := range lines {
+		b = append(b, c.TP.Topic...)
+		b = append(b, ' ')
+		b = strconv.AppendInt(b, int64(c.TP.Partition), 10)
+		b = append(b, ' ')
+		b = strconv.AppendInt(b, int64(c.Offset), 10)
+		b = append(b, '\n')
+	}
+	return b
+}
+
 // WriteCheckpoint replaces an offset checkpoint, durably and in one step.
 func WriteCheckpoint(fs disk.FS, path string, offsets map[kafka.TopicPartition]kafka.Offset) error {
 	tps := slices.SortedFunc(maps.Keys(offsets), func(a, b kafka.TopicPartition) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 	})
-	b := make([]byte, 0, 16+len(tps)*40)
-	b = fmt.Appendf(b, "0\n%d\n", len(tps))
-	for _, tp := range tps {
-		b = append(b, tp.Topic...)
-		b = append(b, ' ')
-		b = strconv.AppendInt(b, int64(tp.Partition), 10)
-		b = append(b, ' ')
-		b = strconv.AppendInt(b, int64(offsets[tp]), 10)
-		b = append(b, '\n')
+	lines := make([]Checkpoint, len(tps))
+	for i, tp := range tps {
+		lines[i] = Checkpoint{tp, offsets[tp]}
 	}
-	return fs.WriteAtomic(path, b)
+	return fs.WriteAtomic(path, EncodeCheckpoint(lines))
 }
 
 // PartitionDir is a partition's folder in a log directory.

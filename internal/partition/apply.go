@@ -28,12 +28,15 @@ func (m *Manager) Apply(img *metadata.Image, d *metadata.Delta) {
 		// the same name.
 		m.checkpoint(false)
 	}
+	var jobs []opening
+	pl := m.placing()
 	for _, t := range d.Created {
-		m.grow(img, t)
+		jobs = m.grow(img, t, pl, jobs)
 	}
 	for _, c := range d.Changed {
-		m.grow(img, c.New)
+		jobs = m.grow(img, c.New, pl, jobs)
 	}
+	m.openEach(img, jobs, nil, makers*len(m.dirs))
 	m.syncDirs()
 	m.image.Store(img)
 	m.reconfigure(img, d.ConfigsChanged)
@@ -62,33 +65,57 @@ func (m *Manager) openAll(img *metadata.Image) {
 	if m.setAside(img, found) {
 		defer m.checkpoint(false) // as after a deletion
 	}
-	type job struct {
-		t        *metadata.Topic
-		n        int32
-		settings *Settings
-	}
-	var jobs []job
+	pl := m.placing()
+	jobs := make([]opening, 0, img.PartitionCount())
 	img.EachTopic(func(t *metadata.Topic) bool {
 		s := m.o.Settings(img, t.Name)
 		for n := range t.Partitions {
-			jobs = append(jobs, job{t, int32(n), s})
+			j := opening{t: t, n: int32(n), settings: s}
+			if _, known := found[kafka.TopicPartition{Topic: t.Name, Partition: j.n}.String()]; !known {
+				j.in = pl.next()
+			}
+			jobs = append(jobs, j)
 		}
 		return true
 	})
-	each(jobs, m.atOnce(), func(j job) {
-		p := m.open(img, j.t, j.n, j.settings, found)
+	m.openEach(img, jobs, found, m.atOnce())
+	for _, d := range m.dirs {
+		d.slim()
+	}
+}
+
+// opening is a partition to be opened or made.
+type opening struct {
+	t        *metadata.Topic
+	n        int32
+	settings *Settings
+	in       *logDir // where to make it, if it is not found
+}
+
+// openEach opens partitions, atOnce at a time. When the process runs out of
+// descriptors the rest does not wait for one, each in turn: reopenStarved comes back.
+func (m *Manager) openEach(img *metadata.Image, jobs []opening, found map[string]*logDir, atOnce int) {
+	m.mu.Lock()
+	if len(m.parts) == 0 {
+		m.parts = make(map[partKey]*Partition, len(jobs))
+	}
+	m.mu.Unlock()
+	m.starved.Store(nil)
+	each(jobs, atOnce, func(j opening) {
+		p := m.open(img, j.t, j.n, j.settings, found, j.in)
 		m.mu.Lock()
 		m.parts[partKey{j.t.ID, j.n}] = p
 		m.mu.Unlock()
 	})
+	m.starved.Store(nil)
 	for _, j := range jobs {
 		m.startShard(m.Get(j.t.ID, j.n))
 	}
 }
 
-// grow opens the partitions of a topic that are not open, and follows changes of
-// leader epoch of those that are.
-func (m *Manager) grow(img *metadata.Image, t *metadata.Topic) {
+// grow lists the partitions of a topic that are not open, behind jobs, and follows
+// changes of leader epoch of those that are.
+func (m *Manager) grow(img *metadata.Image, t *metadata.Topic, pl placing, jobs []opening) []opening {
 	s := m.o.Settings(img, t.Name)
 	for n := range t.Partitions {
 		if p := m.Get(t.ID, int32(n)); p != nil {
@@ -98,12 +125,9 @@ func (m *Manager) grow(img *metadata.Image, t *metadata.Topic) {
 			}
 			continue
 		}
-		p := m.open(img, t, int32(n), s, nil)
-		m.mu.Lock()
-		m.parts[partKey{t.ID, int32(n)}] = p
-		m.mu.Unlock()
-		m.startShard(p)
+		jobs = append(jobs, opening{t, int32(n), s, pl.next()})
 	}
+	return jobs
 }
 
 func (m *Manager) startShard(p *Partition) {

@@ -168,5 +168,6 @@ func (p *Partition) clean(now time.Time, limits commitlog.CleanLimits) (*commitl
 		return nil, commitlog.ErrClosed
 	}
 	stats, err := c.Commit(now)
+	p.noteDoomed()
 	return &stats, err
 }

@@ -2,12 +2,17 @@ package partition
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 )
 
 // sweepEvery is how often files past their delete delay are looked for, or more
 // often where retention is.
 const sweepEvery = 5 * time.Second
+
+// restEvery is how often log files that nobody uses are looked for.
+const restEvery = 5 * time.Second
 
 // housekeep is the Manager's one loop: retention, forgotten producers, checkpoints
 // and file deletion.
@@ -17,6 +22,8 @@ func (m *Manager) housekeep() {
 	check := time.NewTicker(m.o.CheckpointEvery)
 	starts := time.NewTicker(m.o.StartCheckpointEvery)
 	sweep := time.NewTicker(min(sweepEvery, m.o.RetentionEvery))
+	rest := time.NewTicker(restEvery)
+	defer rest.Stop()
 	defer retention.Stop()
 	defer expire.Stop()
 	defer check.Stop()
@@ -39,6 +46,8 @@ func (m *Manager) housekeep() {
 		case <-sweep.C:
 			m.sweep(time.Now())
 			m.reopenStarved()
+		case <-rest.C:
+			m.files.Rest()
 		}
 	}
 }
@@ -65,24 +74,47 @@ func (m *Manager) retain(now time.Time) {
 		p.mu.Unlock()
 		if moved {
 			p.dir.noteMoved()
+			p.waiters.note()
 		}
+		p.noteDoomed()
 		if err != nil {
 			m.o.Log.Warn("retention failed, trying again at the next check", "partition", p.TP.String(), "err", err)
 		}
 	}
 }
 
-// sweep removes files whose delete delay is over.
+// sweep removes files whose delete delay is over. Only partitions that have such
+// files are looked at.
 func (m *Manager) sweep(now time.Time) {
 	m.sweepGone(now)
-	for _, p := range m.All() {
-		if p.Failed() != nil || p.log == nil {
-			continue
-		}
-		if err := p.log.Sweep(now); err != nil {
-			m.o.Log.Warn("old segment cannot be removed, trying again", "partition", p.TP.String(), "err", err)
+	for _, d := range m.dirs {
+		for _, p := range d.takeDoomed() {
+			if p.Failed() != nil {
+				continue
+			}
+			if err := p.log.Sweep(now); err != nil {
+				m.o.Log.Warn("old segment cannot be removed, trying again", "partition", p.TP.String(), "err", err)
+			}
+			p.noteDoomed()
 		}
 	}
+}
+
+// noteDoomed lets sweep know when the partition's log has files to be removed.
+func (p *Partition) noteDoomed() {
+	if !p.log.Swept() {
+		p.dir.mu.Lock()
+		p.dir.doomed[p] = struct{}{}
+		p.dir.mu.Unlock()
+	}
+}
+
+func (d *logDir) takeDoomed() []*Partition {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := slices.Collect(maps.Keys(d.doomed))
+	clear(d.doomed)
+	return out
 }
 
 // checkpoint writes the log dirs' checkpoint files; onlyMoved: those where a log

@@ -1,11 +1,14 @@
 package partition
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -39,17 +42,20 @@ type logDir struct {
 
 	failed atomic.Pointer[fail]
 
-	mu    sync.Mutex
-	cond  *sync.Cond
-	queue []*Partition            // wait for a flush, in order
-	inQ   map[*Partition]struct{} // those in queue
-	stop  bool
-	wg    sync.WaitGroup
+	mu     sync.Mutex
+	cond   *sync.Cond
+	queue  []*Partition            // wait for a flush, in order
+	inQ    map[*Partition]struct{} // those in queue
+	doomed map[*Partition]struct{} // their logs have files to be removed
+	stop   bool
+	wg     sync.WaitGroup
 
 	parts   map[kafka.TopicPartition]*Partition // guarded by mu
+	order   []*Partition                        // parts by topic and number; nil: to be made anew; guarded by mu
 	changed atomic.Bool                         // some log start or cleaned offset moved since the last checkpoint
 	grew    atomic.Bool                         // folders were made since the last sync of the dir
 	writing sync.Mutex                          // one checkpoint at a time
+	written [checkpoints]uint64                 // hashes of the checkpoints on the disk, 0: not known; guarded by writing
 	cleaner chan struct{}                       // the Manager's, capacity 1: there may be something to compact
 }
 
@@ -65,7 +71,7 @@ func (d *logDir) wakeCleaner() {
 const flushWorkers = 4
 
 func openDir(fs disk.FS, path string, log *slog.Logger) (*logDir, error) {
-	d := &logDir{path: path, fs: fs, log: log, inQ: make(map[*Partition]struct{}), parts: make(map[kafka.TopicPartition]*Partition)}
+	d := &logDir{path: path, fs: fs, log: log, inQ: make(map[*Partition]struct{}), doomed: make(map[*Partition]struct{}), parts: make(map[kafka.TopicPartition]*Partition)}
 	d.cond = sync.NewCond(&d.mu)
 	if err := fs.MkdirAll(path); err != nil {
 		return nil, fmt.Errorf("log dir %s: %w: name a folder this user may write with --data-dir or log.dirs", path, err)
@@ -142,9 +148,30 @@ func (d *logDir) fail(err error) {
 	}
 }
 
+// onSyncError ends the dir: a log could not sync a file that it wanted to close.
+func (d *logDir) onSyncError(err error) { d.fail(err) }
+
+// slim gives back what the checkpoints of the last life take in memory and do not
+// need: offsets of 0, and a copy of every topic's name.
+func (d *logDir) slim() {
+	for _, m := range []*map[kafka.TopicPartition]kafka.Offset{&d.recovery, &d.starts, &d.cleaned} {
+		if *m == nil {
+			continue // not readable, which is not the same as empty
+		}
+		kept := make(map[kafka.TopicPartition]kafka.Offset)
+		for _, p := range d.snapshot() {
+			if o := (*m)[p.TP]; o > 0 {
+				kept[p.TP] = o
+			}
+		}
+		*m = kept
+	}
+}
+
 func (d *logDir) add(p *Partition) {
 	d.mu.Lock()
 	d.parts[p.TP] = p
+	d.order = nil
 	d.mu.Unlock()
 }
 
@@ -152,6 +179,8 @@ func (d *logDir) remove(p *Partition) {
 	d.mu.Lock()
 	if d.parts[p.TP] == p {
 		delete(d.parts, p.TP)
+		d.order = nil
+		delete(d.doomed, p)
 	}
 	d.mu.Unlock()
 }
@@ -160,6 +189,23 @@ func (d *logDir) count() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.parts)
+}
+
+// ordered is every partition by topic and number. Read only: it is kept until the
+// set changes, for sorting 100,000 each minute is no small thing.
+func (d *logDir) ordered() []*Partition {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.order == nil {
+		d.order = make([]*Partition, 0, len(d.parts))
+		for _, p := range d.parts {
+			d.order = append(d.order, p)
+		}
+		slices.SortFunc(d.order, func(a, b *Partition) int {
+			return cmp.Or(cmp.Compare(a.TP.Topic, b.TP.Topic), cmp.Compare(a.TP.Partition, b.TP.Partition))
+		})
+	}
+	return d.order
 }
 
 func (d *logDir) snapshot() []*Partition {
@@ -210,41 +256,48 @@ func (d *logDir) checkpointLocked() error {
 	if f := d.failed.Load(); f != nil {
 		return f.err
 	}
-	recovery := make(map[kafka.TopicPartition]kafka.Offset)
-	starts := make(map[kafka.TopicPartition]kafka.Offset)
-	hws := make(map[kafka.TopicPartition]kafka.Offset)
-	cleaned := make(map[kafka.TopicPartition]kafka.Offset)
-	for _, p := range d.snapshot() {
+	parts := d.ordered()
+	points := make([]savedOffsets, len(parts))
+	for i, p := range parts {
 		if p.log == nil || p.Failed() != nil && !p.closed.Load() {
 			// Keep what the last life knew: nothing is known anew.
-			if o, ok := d.recovery[p.TP]; ok {
-				recovery[p.TP] = o
-			}
-			if o, ok := d.starts[p.TP]; ok {
-				starts[p.TP] = o
-			}
-			if o, ok := d.cleaned[p.TP]; ok {
-				cleaned[p.TP] = o
-			}
+			points[i] = savedOffsets{d.recovery[p.TP], d.starts[p.TP], d.cleaned[p.TP], 0}
 			continue
 		}
-		recovery[p.TP] = p.log.Flushed()
-		hws[p.TP] = p.HighWatermark()
-		if c := p.log.Cleaned(); c > 0 {
-			cleaned[p.TP] = c
-		}
-		if s := p.log.LogStart(); s > 0 {
-			starts[p.TP] = s
-		}
+		points[i] = savedOffsets{p.log.Flushed(), p.log.LogStart(), p.log.Cleaned(), p.HighWatermark()}
 	}
-	for name, m := range map[string]map[kafka.TopicPartition]kafka.Offset{recoveryCheckpoint: recovery, startCheckpoint: starts,
-		cleanerCheckpoint: cleaned, hwCheckpoint: hws} {
-		if err := commitlog.WriteCheckpoint(d.fs, filepath.Join(d.path, name), m); err != nil {
+	entries := make([]commitlog.Checkpoint, 0, len(parts))
+	for kind, name := range checkpointNames {
+		entries = entries[:0]
+		for i, p := range parts {
+			if o := points[i][kind]; o > 0 {
+				entries = append(entries, commitlog.Checkpoint{TP: p.TP, Offset: o})
+			}
+		}
+		data := commitlog.EncodeCheckpoint(entries)
+		sum := maphash.Bytes(checkpointSeed, data)
+		if sum == d.written[kind] {
+			continue // nothing moved: a sync saved
+		}
+		d.written[kind] = 0
+		if err := d.fs.WriteAtomic(filepath.Join(d.path, name), data); err != nil {
 			return err
 		}
+		d.written[kind] = sum
 	}
 	return nil
 }
+
+// savedOffsets are what the checkpoints say of one partition, in the order of
+// checkpointNames. None is the same as 0.
+type savedOffsets [checkpoints]kafka.Offset
+
+const checkpoints = 4
+
+var (
+	checkpointNames = [checkpoints]string{recoveryCheckpoint, startCheckpoint, cleanerCheckpoint, hwCheckpoint}
+	checkpointSeed  = maphash.MakeSeed()
+)
 
 // saveMoved writes the checkpoints if something moved since the last time, and returns
 // only when what had moved before the call is written.

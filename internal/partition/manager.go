@@ -33,6 +33,9 @@ type Options struct {
 	// Metrics counts per topic; nil counts nothing.
 	Metrics *metrics.Set
 
+	// MaxLogFiles bounds how many files of logs are open at once; 0: no bound.
+	MaxLogFiles int
+
 	RecoveryWorkers      int           // num.recovery.threads.per.data.dir; 2
 	CheckpointEvery      time.Duration // log.flush.offset.checkpoint.interval.ms; 60 s
 	StartCheckpointEvery time.Duration // log.flush.start.offset.checkpoint.interval.ms; 60 s
@@ -50,8 +53,9 @@ type partKey struct {
 
 // Manager holds every partition of this node.
 type Manager struct {
-	o    Options
-	dirs []*logDir
+	o     Options
+	dirs  []*logDir
+	files *commitlog.Files
 
 	mu    sync.RWMutex
 	parts map[partKey]*Partition
@@ -62,7 +66,9 @@ type Manager struct {
 	wake    chan struct{} // the cleaner's
 	wg      sync.WaitGroup
 
-	applying sync.Mutex // one change of the set of partitions at a time
+	applying sync.Mutex           // one change of the set of partitions at a time
+	starved  atomic.Pointer[fail] // an open of this change found no descriptor
+	waiting  atomic.Bool          // some partition waits for reopenStarved
 
 	goneMu sync.Mutex
 	gone   []leaving // deleted partitions whose files go after the delete delay
@@ -85,6 +91,9 @@ func OpenManager(o Options) (*Manager, error) {
 		}
 	}
 	m := &Manager{o: o, parts: make(map[partKey]*Partition), stop: make(chan struct{}), wake: make(chan struct{}, 1)}
+	m.files = commitlog.NewFiles(o.MaxLogFiles, o.Log)
+	o.FS = disk.Scarce(o.FS, m.files.Give)
+	m.o.FS = o.FS
 	m.workers.Store(int32(o.RecoveryWorkers))
 	var errs []error
 	for _, path := range o.Dirs {
@@ -121,6 +130,20 @@ func (m *Manager) Unclean() bool {
 func (m *Manager) SetRecoveryWorkers(n int) { m.workers.Store(int32(max(n, 1))) }
 
 func (m *Manager) atOnce() int { return int(m.workers.Load()) * len(m.dirs) }
+
+// closers is how many partitions of a dir are closed at once, and makers how many
+// are made: what is closed waits for the disk, and 64 syncs share one commit of the
+// file system's journal where two take turns; what is made waits for the system.
+const (
+	closers = 64
+	makers  = 4
+)
+
+// FS is the file system that waits for a descriptor when the process has none left.
+func (m *Manager) FS() disk.FS { return m.o.FS }
+
+// LogFiles is how many files of logs are open.
+func (m *Manager) LogFiles() int { return m.files.Open() }
 
 // Start begins retention, checkpoints and compaction.
 func (m *Manager) Start() {
@@ -196,11 +219,12 @@ func (m *Manager) Dirs() []DirInfo {
 
 // open opens or makes one partition. It never fails: a partition whose files are
 // damaged is there and answers ErrOffline.
-func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings *Settings, found map[string]*logDir) *Partition {
+// in is the dir of a partition that found does not know.
+func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings *Settings, found map[string]*logDir, in *logDir) *Partition {
 	tp := kafka.TopicPartition{Topic: t.Name, Partition: n}
 	d, known := found[tp.String()]
 	if !known {
-		d = m.emptiest()
+		d = in
 	}
 	p := &Partition{TP: tp, ID: t.ID, dir: d, Meter: m.o.Metrics.Topic(t.Name)}
 	p.settings.Store(settings)
@@ -215,6 +239,9 @@ func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings
 		return p
 	}
 	offline := func(err error) *Partition {
+		if disk.IsNoDescriptor(err) || disk.IsNoSpace(err) {
+			m.waiting.Store(true)
+		}
 		m.o.Log.Error("partition cannot be opened and stays offline", "partition", tp.String(), "dir", d.path, "err", err)
 		p.failed.Store(&fail{fmt.Errorf("%w: %w", ErrOffline, err)})
 		return p
@@ -232,8 +259,15 @@ func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings
 	cfg := commitlog.Config{
 		FS: m.o.FS, Dir: filepath.Join(d.path, tp.String()), TP: tp, ID: t.ID, Options: settings.Log, Now: time.Now(),
 		RecoveryPoint: recovery, PointLost: known && d.used && d.recovery == nil, LogStart: start, Cleaned: cleaned, Clean: d.clean && known, Log: m.o.Log,
+		New: !known, ParentSynced: true, Files: m.files, OnSyncError: d.onSyncError,
 	}
-	l, err := commitlog.Open(cfg)
+	var l *commitlog.Log
+	var err error
+	if f := m.starved.Load(); f != nil {
+		err = f.err
+	} else if l, err = commitlog.Open(cfg); disk.IsNoDescriptor(err) {
+		m.starved.CompareAndSwap(nil, &fail{err})
+	}
 	if errors.Is(err, kafka.ErrInconsistentTopicID) && m.aside(d, tp.String()) == nil {
 		// The folder of an earlier topic of this name: the broker was killed between
 		// the two.
@@ -244,7 +278,7 @@ func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings
 	if err != nil {
 		return offline(err)
 	}
-	if !known {
+	if !known || !d.clean { // after an unclean stop nobody knows whether it was synced
 		d.grew.Store(true)
 	}
 	p.log = l
@@ -269,6 +303,7 @@ func (m *Manager) missing(tp kafka.TopicPartition) error {
 func (m *Manager) reopenStarved() {
 	m.applying.Lock()
 	defer m.applying.Unlock()
+	defer m.starved.Store(nil)
 	img := m.image.Load()
 	for _, p := range m.All() {
 		noFiles := disk.IsNoDescriptor(p.Failed())
@@ -282,7 +317,7 @@ func (m *Manager) reopenStarved() {
 		if free, _, err := m.o.FS.Space(p.dir.path); !noFiles && err == nil && free < reopenRoom {
 			continue // it would fail again, and say so each time
 		}
-		again := m.open(img, t, p.TP.Partition, m.o.Settings(img, t.Name), map[string]*logDir{p.TP.String(): p.dir})
+		again := m.open(img, t, p.TP.Partition, m.o.Settings(img, t.Name), map[string]*logDir{p.TP.String(): p.dir}, nil)
 		if err := again.Failed(); err != nil {
 			if disk.IsNoDescriptor(err) {
 				return // so would the others, each after a wait and a line in the log
@@ -320,21 +355,32 @@ func (m *Manager) lead(p *Partition, mp *metadata.Partition) {
 	p.hw.Store(int64(p.leader.HighWatermark()))
 }
 
-// emptiest is the dir with the fewest partitions, as Kafka places them.
-func (m *Manager) emptiest() *logDir {
-	var best *logDir
-	for _, d := range m.dirs {
-		if d.failed.Load() != nil {
-			continue
-		}
-		if best == nil || d.count() < best.count() {
-			best = d
+// placing chooses the log dirs of new partitions: the one with the fewest, as Kafka.
+type placing struct {
+	m      *Manager
+	counts []int
+}
+
+func (m *Manager) placing() placing {
+	pl := placing{m, make([]int, len(m.dirs))}
+	for i, d := range m.dirs {
+		pl.counts[i] = d.count()
+	}
+	return pl
+}
+
+func (pl placing) next() *logDir {
+	best := -1
+	for i, d := range pl.m.dirs {
+		if d.failed.Load() == nil && (best < 0 || pl.counts[i] < pl.counts[best]) {
+			best = i
 		}
 	}
-	if best == nil {
-		return m.dirs[0]
+	if best < 0 {
+		return pl.m.dirs[0]
 	}
-	return best
+	pl.counts[best]++
+	return pl.m.dirs[best]
 }
 
 // find maps folder names to the dir they lie in, and removes what an earlier life
@@ -420,7 +466,7 @@ func (m *Manager) Close() error {
 	var mu sync.Mutex
 	var errs []error
 	failed := make(map[*logDir]bool)
-	each(all, m.atOnce(), func(p *Partition) {
+	each(all, closers*len(m.dirs), func(p *Partition) {
 		err := p.close()
 		if err == nil && p.closed.Load() {
 			return

@@ -348,6 +348,8 @@ func (p *Partition) DeleteRecords(offset kafka.Offset) (kafka.Offset, error) {
 	start, err := p.log.DeleteBefore(offset)
 	if err == nil {
 		p.dir.noteMoved()
+		p.noteDoomed()
+		p.waiters.note()
 	}
 	return start, err
 }

@@ -51,12 +51,49 @@ type ack struct {
 	w    *Waiter
 }
 
+// A Subscriber is told of every change of a partition that a fetch could see: the
+// watermark, the log start, the epoch, a failure. It must not block, and not call the
+// partition: the partition's locks are held.
+type Subscriber interface {
+	// Changed tells that n more bytes passed the watermark; 0: another change, which a
+	// fetch that waits need not be told at once; -1: one that it must be told.
+	Changed(n int64)
+}
+
+// Subscribe has s told of what changes from now on, until Unsubscribe. False when the
+// partition is closed.
+func (p *Partition) Subscribe(s Subscriber) bool {
+	p.waiters.mu.Lock()
+	defer p.waiters.mu.Unlock()
+	if p.waiters.closed {
+		return false
+	}
+	p.waiters.subs = append(p.waiters.subs, s)
+	return true
+}
+
+// Unsubscribe takes s back.
+func (p *Partition) Unsubscribe(s Subscriber) {
+	p.waiters.mu.Lock()
+	defer p.waiters.mu.Unlock()
+	for i, t := range p.waiters.subs {
+		if s == t {
+			last := len(p.waiters.subs) - 1
+			p.waiters.subs[i] = p.waiters.subs[last]
+			p.waiters.subs[last] = nil
+			p.waiters.subs = p.waiters.subs[:last]
+			return
+		}
+	}
+}
+
 // waiters are those of one partition.
 type waiters struct {
 	mu      sync.Mutex
 	fetches map[*Waiter]struct{}
 	acks    []ack // in order of last
 	closed  bool
+	subs    []Subscriber
 }
 
 // advance tells that the watermark is now hw and passed n more bytes.
@@ -64,6 +101,9 @@ func (ws *waiters) advance(hw kafka.Offset, n int64) {
 	ws.mu.Lock()
 	for w := range ws.fetches {
 		w.Advance(n)
+	}
+	for _, s := range ws.subs {
+		s.Changed(n)
 	}
 	i := 0
 	for i < len(ws.acks) && ws.acks[i].last < hw {
@@ -82,11 +122,25 @@ func (ws *waiters) fireAll(closing bool) {
 	for w := range ws.fetches {
 		w.Fire()
 	}
+	for _, s := range ws.subs {
+		s.Changed(-1)
+	}
 	for _, a := range ws.acks {
 		a.w.Fire()
 	}
 	ws.acks = nil
-	ws.closed = ws.closed || closing
+	if ws.closed = ws.closed || closing; ws.closed {
+		ws.subs = nil
+	}
+	ws.mu.Unlock()
+}
+
+// note tells subscribers that something of the partition changed, waking nobody.
+func (ws *waiters) note() {
+	ws.mu.Lock()
+	for _, s := range ws.subs {
+		s.Changed(0)
+	}
 	ws.mu.Unlock()
 }
 
