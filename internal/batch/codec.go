@@ -156,17 +156,29 @@ func appendGunzip(dst, src []byte, max int) ([]byte, error) {
 		g.src.Reset(nil)
 		gunzippers.Put(g)
 	}()
-	g.src.Reset(src)
-	if err := g.z.Reset(&g.src); err != nil {
-		return nil, fmt.Errorf("gzip: %w", err)
-	}
-	return appendRead(dst, &g.z, max, "gzip")
+	return appendRead(dst, func() (io.Reader, error) {
+		g.src.Reset(src)
+		return &g.z, g.z.Reset(&g.src)
+	}, max, "gzip")
 }
 
-// appendRead reads r to its end, at most limit bytes.
-func appendRead(dst []byte, r io.Reader, limit int, name string) ([]byte, error) {
+// countFrom is from where on unpacked bytes are only counted at first.
+const countFrom = 16 << 20
+
+// appendRead reads what open opens to its end, at most limit bytes. What turns out
+// to be large is counted first and then read a second time, into memory of the
+// right size: a bomb costs time, but not the memory of all it might unpack to, and
+// the doublings on the way there.
+func appendRead(dst []byte, open func() (io.Reader, error), limit int, name string) ([]byte, error) {
+	r, err := open()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
 	for {
 		if len(dst) == cap(dst) {
+			if len(dst) >= countFrom {
+				break
+			}
 			dst = grown(dst, 512+len(dst)/2)
 		}
 		n, err := r.Read(dst[len(dst):cap(dst)])
@@ -181,7 +193,26 @@ func appendRead(dst []byte, r io.Reader, limit int, name string) ([]byte, error)
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 	}
+	rest, err := io.Copy(io.Discard, io.LimitReader(onlyReader{r}, int64(limit-len(dst))+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	size := len(dst) + int(rest)
+	if size > limit {
+		return nil, ErrTooLarge
+	}
+	if r, err = open(); err == nil {
+		dst = make([]byte, size)
+		_, err = io.ReadFull(r, dst)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return dst, nil
 }
+
+// onlyReader hides a WriteTo, which would not stop at a limit.
+type onlyReader struct{ io.Reader }
 
 // gzippers holds one pool per level from -1, the default, to 9.
 var gzippers [11]sync.Pool

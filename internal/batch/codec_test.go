@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/s2"
 	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
@@ -246,4 +247,46 @@ func allocated(fn func()) uint64 {
 	fn()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
+}
+
+// What is large is unpacked as well, byte for byte, up to the limit and not past
+// it; and what is past the limit takes no memory of the limit's size.
+func TestLargeUnpacks(t *testing.T) {
+	text := make([]byte, 3*countFrom+12345)
+	for i := range len(text) / 1000 {
+		text[i*1000] = byte(i)
+	}
+	packed := map[Codec][]byte{}
+	var z bytes.Buffer
+	w := gzip.NewWriter(&z)
+	e, _ := zstd.NewWriter(nil)
+	if _, err := w.Write(text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	packed[Gzip], packed[Zstd] = z.Bytes(), e.EncodeAll(text, nil)
+	for c, src := range packed {
+		for _, limit := range []int{len(text), len(text) + 1, 1 << 30} {
+			if got, err := Decompress(c, src, limit); err != nil || !bytes.Equal(got, text) {
+				t.Errorf("%v with limit %d: %d bytes, %v", c, limit, len(got), err)
+			}
+		}
+		for _, limit := range []int{countFrom, len(text) - 1} {
+			if _, err := Decompress(c, src, limit); !errors.Is(err, ErrTooLarge) {
+				t.Errorf("%v with limit %d: %v", c, limit, err)
+			}
+		}
+		if _, err := Decompress(c, src[:len(src)-20], 1<<30); err == nil {
+			t.Errorf("%v: cut short and taken", c)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, _ = Decompress(c, src, len(text)-1)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 5*countFrom {
+			t.Errorf("%v: %d MiB allocated on the way to a limit of %d", c, n>>20, (len(text)-1)>>20)
+		}
+	}
 }

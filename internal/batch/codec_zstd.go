@@ -122,7 +122,14 @@ func appendUnzstdStream(dst, src []byte, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("zstd: %w", err)
 	}
 	defer d.Close()
-	return appendRead(dst, d, limit, "zstd")
+	first := true
+	return appendRead(dst, func() (io.Reader, error) {
+		if first {
+			first = false
+			return d, nil
+		}
+		return d, d.Reset(bytes.NewReader(src))
+	}, limit, "zstd")
 }
 
 // zstdEncoders has one encoder per speed of the library; EncodeAll serves all
