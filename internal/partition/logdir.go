@@ -142,8 +142,10 @@ func (d *logDir) fail(err error) {
 		parts = append(parts, p)
 	}
 	d.mu.Unlock()
-	for _, p := range parts {
+	for _, p := range parts { // all, before anyone is woken and tries the next
 		p.failed.CompareAndSwap(nil, f)
+	}
+	for _, p := range parts {
 		p.waiters.fireAll(false)
 	}
 }
