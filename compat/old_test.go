@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"net"
+	"os"
 	"reflect"
 	"slices"
 	"testing"
@@ -493,6 +495,62 @@ func oldAdmin(t *testing.T, r *rawConn) {
 	code(t, "delete 0", ask[*kmsg.DeleteTopicsResponse](r, del).Topics[0].ErrorCode, 0)
 	meta = ask[*kmsg.MetadataResponse](r, metadataRequest(4, false, name))
 	code(t, "metadata of what is gone", meta.Topics[0].ErrorCode, 3)
+}
+
+// Answers are made in memory, and old clients that do not read them must not take
+// it: 150 of them ask for all there is. When they are gone, all is as before.
+func TestOldFetchMemory(t *testing.T) {
+	if onKafka {
+		t.Skip("Kafka 4 does not serve them")
+	}
+	b := startBroker(t)
+	r := dial(t, b.addr)
+	topic := r.topic(1)
+	for range 20 {
+		r.put(topic, batchSpec{recs: values(50, 18_000)})
+	}
+	ask50 := func() *kmsg.FetchRequest {
+		return fetchRequest(2, 0, 0, 50<<20, part{topic: topic, offset: 0, max: 50 << 20, epoch: -1})
+	}
+	before := residentMiB(t, b.pid)
+	var idle []*rawConn
+	for range 150 {
+		c := dial(t, b.addr)
+		c.c.(*net.TCPConn).SetReadBuffer(4096)
+		for range 10 {
+			c.send(ask50())
+		}
+		idle = append(idle, c)
+	}
+	small := len(ask[*kmsg.FetchResponse](r, ask50()).Topics[0].Partitions[0].RecordBatches)
+	if small == 0 || small > 1<<20 {
+		t.Errorf("%d bytes while others hold the memory, want some, and few", small)
+	}
+	time.Sleep(time.Second)
+	if grown := residentMiB(t, b.pid) - before; grown > 450 {
+		t.Errorf("the broker grew by %d MiB", grown)
+	} else {
+		t.Logf("the broker grew by %d MiB for 1500 fetches of 150 clients that do not read", grown)
+	}
+	for _, c := range idle {
+		c.c.Close()
+	}
+	eventually(t, 10*time.Second, "a large answer again", func() (string, bool) {
+		n := len(ask[*kmsg.FetchResponse](r, ask50()).Topics[0].Partitions[0].RecordBatches)
+		return fmt.Sprintf("%d bytes", n), n > 7<<20
+	})
+}
+
+// residentMiB is a process's memory.
+func residentMiB(t testing.TB, pid int) int {
+	t.Helper()
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		t.Skip("no /proc here")
+	}
+	var size, resident int
+	fmt.Sscan(string(b), &size, &resident)
+	return resident * os.Getpagesize() >> 20
 }
 
 // Clients of 0.8.1 know no coordinator: the first thing a broker hears of groups
