@@ -119,6 +119,12 @@ func appendUnlz4Frame(dst, src []byte, max int) (out, rest []byte, err error) {
 		}
 		want := min(blockMax, lz4Ratio*n+64)
 		room := min(want, max-len(dst))
+		if cap(dst)-len(dst) < room && len(dst) >= countFrom {
+			// Much already, and more to come: all of it at once, not by doublings.
+			exact := make([]byte, len(dst), min(max, len(dst)+room+lz4Bound(src, blockMax, flags)))
+			copy(exact, dst)
+			dst = exact
+		}
 		dst = grown(dst, room)
 		target := dst[len(dst) : len(dst)+room]
 		var got int
@@ -145,6 +151,25 @@ func appendUnlz4Frame(dst, src []byte, max int) (out, rest []byte, err error) {
 		src = src[4:]
 	}
 	return dst, src, nil
+}
+
+// lz4Bound is the most that the blocks at the start of src unpack to. Writers fill
+// their blocks, so it is close to what they do unpack to.
+func lz4Bound(src []byte, blockMax int, flags byte) (bound int) {
+	behind := 0
+	if flags&lz4BlockChecksum != 0 {
+		behind = 4
+	}
+	for len(src) >= 4 {
+		word := binary.LittleEndian.Uint32(src)
+		n := int(word &^ lz4Stored)
+		if src = src[4:]; word == 0 || n+behind > len(src) {
+			break
+		}
+		bound += min(blockMax, lz4Ratio*n+64)
+		src = src[n+behind:]
+	}
+	return bound
 }
 
 // lz4Past is where the window begins in n bytes of output.

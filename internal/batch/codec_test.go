@@ -266,7 +266,11 @@ func TestLargeUnpacks(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	packed[Gzip], packed[Zstd] = z.Bytes(), e.EncodeAll(text, nil)
+	l, err := Compress(LZ4, 0, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed[Gzip], packed[Zstd], packed[LZ4] = z.Bytes(), e.EncodeAll(text, nil), l
 	for c, src := range packed {
 		for _, limit := range []int{len(text), len(text) + 1, 1 << 30} {
 			if got, err := Decompress(c, src, limit); err != nil || !bytes.Equal(got, text) {
