@@ -176,7 +176,7 @@ func readVersions(t *testing.T) ranges {
 	out := ranges{}
 	for line := range strings.Lines(string(b)) {
 		var k, from, to int16
-		fmt.Sscan(line, &k, &from, &to)
+		fmt.Sscanf(line, "%d\t%d\t%d", &k, &from, &to)
 		out[k] = [2]int16{from, to}
 	}
 	return out
