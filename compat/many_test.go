@@ -184,6 +184,38 @@ func TestWaitingConsumersCostNothing(t *testing.T) { // B042
 	}
 }
 
+// TestManyNames is B068's other half: names that clash are found as fast among
+// ten thousand topics as among ten.
+func TestManyNames(t *testing.T) {
+	if onKafka {
+		t.Skip("ten thousand topics take the real one minutes")
+	}
+	b := startBroker(t)
+	r := dial(t, b.addr)
+	r.timeout = 60 * time.Second
+	for from := 0; from < 10_000; from += 1000 {
+		req := createRequest(5, "", 1, 1)
+		req.Topics = nil
+		for i := range 1000 {
+			req.Topics = append(req.Topics, createRequest(5, fmt.Sprint("a.b_", from+i), 1, 1).Topics[0])
+		}
+		for _, got := range ask[*kmsg.CreateTopicsResponse](r, req).Topics {
+			if got.ErrorCode != 0 {
+				t.Fatalf("%s: error %d", got.Topic, got.ErrorCode)
+			}
+		}
+	}
+	begin := time.Now()
+	for i := range 200 {
+		code(t, "a clash", r.create(fmt.Sprint("a_b.", i*50), 1, 1).ErrorCode, 17)
+		code(t, "the same", r.create(fmt.Sprint("a.b_", i*50), 1, 1).ErrorCode, 36)
+	}
+	if took := time.Since(begin); took > 4*time.Second {
+		t.Errorf("400 refusals among 10,000 topics took %v", took)
+	}
+	b.kill(t) // closing ten thousand logs in order shows nothing here
+}
+
 func TestLongestName(t *testing.T) { // B069
 	b := startBroker(t, "log.segment.delete.delay.ms=500")
 	r := dial(t, b.addr)

@@ -303,13 +303,15 @@ func xerial(b []byte) []byte {
 	return out
 }
 
-// TestCodecsAcrossClients is B039.
+// TestCodecsAcrossClients is B039, and B004: what a client was told to compress
+// with is what is stored.
 func TestCodecsAcrossClients(t *testing.T) {
 	b := sharedBroker(t)
 	kcat, err := exec.LookPath("kcat")
 	if err != nil {
 		missing(t, "kcat is not installed")
 	}
+	hasPython := exec.Command("python3", "-c", "import confluent_kafka").Run() == nil
 	r := dial(t, b.addr)
 	sizes := []int{1, 32<<10 + 1, 1_000_000}
 	value := func(i, size int) []byte { // text that compresses by half, different for each
@@ -341,6 +343,14 @@ func TestCodecsAcrossClients(t *testing.T) {
 						t.Fatal(err)
 					}
 					run(t, "", weirBinary(t), "produce", topic, file, "-z", codec, "-q", "-X", "message.max.bytes=4000000", "-b", b.addr)
+					if hasPython { // the newest librdkafka: B004
+						run(t, string(next(4, size)), "python3", "-c", `
+import sys, confluent_kafka as ck
+p = ck.Producer({"bootstrap.servers": sys.argv[1], "compression.type": sys.argv[3], "message.max.bytes": 4000000})
+p.produce(sys.argv[2], value=sys.stdin.buffer.read())
+assert p.flush(30) == 0
+`, b.addr, topic, codec)
+					}
 					if codec == "snappy" {
 						for _, pack := range []func([]byte) []byte{func(b []byte) []byte { return snappy.Encode(nil, b) }, xerial} {
 							s := batchSpec{recs: []rec{{value: next(3, size), ts: time.Now().UnixMilli()}}}
