@@ -167,6 +167,7 @@ func TestAdminWalk(t *testing.T) {
 	}
 }
 
+// What a start refuses, and what it says then; B167 among them.
 func TestStartRefusals(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,7 +11,8 @@ package compat
 // A judge finds the topics PREFIX-nulls (one partition) and PREFIX-CODEC (two)
 // made, writes the matrix of null and empty to the first, and 60 records with
 // each of acks 0, 1 and all, and idempotent where it can, to each of the
-// others. What is stored is then read here as bytes: codec bits, counts, nulls.
+// others; where its language allows, one-record batches of its own base offset
+// (B011) and a topic made by its first write (B065). What is stored is then read here as bytes: codec bits, counts, nulls.
 // The group dance is one for all clients: members join, leave and are killed.
 
 import (

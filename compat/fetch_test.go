@@ -159,7 +159,7 @@ func lookUpByTime(t *testing.T, r *rawConn) {
 			f(topic, 10, 0, 10)
 			f(topic, 15, 1, 20)
 			f(topic, 40, 3, 40)
-			f(topic, 41, -1, -1)
+			f(topic, 41, -1, -1) // no error: B062
 			if v >= 7 {
 				f(topic, -3, 3, 40)
 			}

@@ -30,8 +30,8 @@ func TestGroups(t *testing.T) {
 		{"B100 OffsetFetch", offsetFetch},
 		{"B102 commits of nowhere", commitsOfNowhere},
 		{"OffsetDelete", offsetDelete},
-		{"members come and go", comeAndGo},
-		{"a member dies", memberDies},
+		{"B087 members come and go", comeAndGo},
+		{"B087 a member dies", memberDies},
 		{"groups listed by state and type", listedByState},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(t, dial(t, b.addr)) })

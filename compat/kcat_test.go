@@ -39,7 +39,7 @@ func lines(prefix string, n int) string {
 
 func TestKcat(t *testing.T) {
 	kcat(t, "", "-V")
-	auto := unique(t) // auto-created by the first produce
+	auto := unique(t) // auto-created by the first produce: B065
 	kcat(t, lines("x", 10), "-P", "-t", auto, "-K", ":")
 
 	t.Run("codecs and acks", func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestKcat(t *testing.T) {
 			t.Errorf("-L: %s", out)
 		}
 	})
-	t.Run("commit and resume", func(t *testing.T) {
+	t.Run("commit and resume", func(t *testing.T) { // B095's client
 		r := dial(t, sharedBroker(t).addr)
 		topic, group := r.topic(1), unique(t)
 		kcat(t, lines("r", 100), "-P", "-t", topic, "-K", ":")
