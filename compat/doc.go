@@ -12,8 +12,9 @@
 // The package diff below compares answers with the real Kafka's (`make diff`).
 //
 // What each file shows stands on top of it. docs/field-cases.md says which test
-// shows which field case; cases_test.go, without the tag, keeps that page true. FINDINGS.md lists where Weir
-// differs from Kafka 4.4 on purpose, and what the real one taught us.
+// shows which field case; cases_test.go, without the tag, keeps that page true.
+// FINDINGS.md lists where Weir differs from Kafka 4.4 on purpose, and what the
+// real one taught us.
 //
 // Run it:
 //
