@@ -371,7 +371,7 @@ func runCleanModel(t *testing.T, seed uint64, everyOp bool) (clones int) {
 }
 
 func TestCleanModel(t *testing.T) {
-	for seed := range modelSeeds(200) {
+	for seed := range modelSeeds(100) {
 		runCleanModel(t, seed, false)
 	}
 }
@@ -380,7 +380,7 @@ func TestCleanModel(t *testing.T) {
 // every run.
 func TestCleanModelCrash(t *testing.T) {
 	clones := 0
-	for seed := range max(modelSeeds(200)/20, 1) {
+	for seed := range max(modelSeeds(100)/20, 1) {
 		clones += runCleanModel(t, 1_000_000+seed, true)
 	}
 	t.Logf("%d crash clones", clones)
