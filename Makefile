@@ -43,9 +43,12 @@ compat:   ## foreign clients, tools and raw bytes against Weir: RUN=regexp (see 
 	$(GO) test -tags compat -count 1 -timeout 30m -v -run '$(RUN)' ./compat
 
 .PHONY: nightly
-nightly:  ## what takes hours: 1,000 kill -9 under load, ten million commits, thousands of crashes
+nightly:  ## what takes hours: 1,000 kill -9 under load, ten million commits, a soak, strangers, fuzzing
 	WEIR_KILLS=1000 $(GO) test -tags compat -count 1 -timeout 3h -v -run '^TestKills$$' ./compat
 	$(GO) test -tags nightly -count 1 -timeout 1h -v -run '^TestTenMillionCommits$$' .
+	WEIR_SOAK=30m $(GO) test -tags compat -count 1 -timeout 1h -v -run '^TestSoak$$' ./compat
+	WEIR_NIGHTLY=1 $(GO) test -tags compat -count 1 -timeout 1h -v -run '^Test(IdleCrowd|BusyCrowd|SlowReaders|LargestFrames|Bombs|MillionRecords)$$' ./compat
+	$(MAKE) fuzz FUZZTIME=1000000x
 	WEIR_SEEDS=20000 $(GO) test -count 1 -timeout 3h -run '^Test(CleanModel|CleanModelCrash|CrashEverywhere)$$' ./internal/commitlog ./internal/partition
 
 diff:     ## the same raw requests to Kafka 4.4 and to Weir, compared: RUN=Diff/groups (see compat/diff/doc.go)

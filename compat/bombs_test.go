@@ -85,14 +85,14 @@ func TestBombs(t *testing.T) {
 	r.timeout = time.Minute
 	topic := r.topic(1)
 	const mib = 1 << 20
-	nested := oldMessage(1, 1, nil, packed(t, 1, nil, 900*mib))
+	nested := oldMessage(1, 1, nil, packed(t, 1, nil, 300*mib))
 	bombs := map[string][]byte{
-		"gzip to 1,000 MiB":    rawBatch(1, 1, packed(t, 1, bigRecord(1000*mib), 1000*mib+1)),
-		"zstd to 8,000 MiB":    rawBatch(4, 1, packed(t, 4, bigRecord(2000*mib), 8000*mib)),
+		"gzip to 400 MiB":      rawBatch(1, 1, packed(t, 1, bigRecord(400*mib), 400*mib+1)),
+		"zstd to 2,000 MiB":    rawBatch(4, 1, packed(t, 4, bigRecord(2000*mib), 2000*mib+1)),
 		"lz4 to 240 MiB":       rawBatch(3, 1, packed(t, 3, bigRecord(240*mib), 240*mib+1)),
 		"snappy to 19 MiB":     rawBatch(2, 1, packed(t, 2, bigRecord(19*mib), 19*mib+1)),
 		"gzip, 1 of 2^31 recs": rawBatch(1, 1<<31-1, packed(t, 1, bigRecord(10), 11)),
-		"gzip in gzip":         rawBatch(1, 1, packed(t, 1, bigRecord(int64(len(nested))), 900*mib)),
+		"gzip in gzip":         rawBatch(1, 1, packed(t, 1, bigRecord(int64(len(nested))), 300*mib)),
 	}
 	conns := crowd(t, b, 6)
 	for name, bomb := range bombs {
@@ -127,7 +127,7 @@ func TestBombs(t *testing.T) {
 		w.Close()
 		inner = gzipMessage(z.Bytes())
 	}
-	for name, set := range map[string][]byte{"three wrappers": inner, "a wrapper of 900 MiB": gzipMessage(packed(t, 1, nil, 900*mib))} {
+	for name, set := range map[string][]byte{"three wrappers": inner, "a wrapper of 300 MiB": gzipMessage(packed(t, 1, nil, 300*mib))} {
 		p := r.produce(2, topic, set)
 		if p.ErrorCode == 0 {
 			t.Errorf("%s was taken", name)

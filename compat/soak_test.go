@@ -100,7 +100,7 @@ type load struct {
 
 func (l *load) client(opts ...kgo.Opt) *kgo.Client {
 	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(l.addr), kgo.MetadataMinAge(50 * time.Millisecond),
-		kgo.RecordDeliveryTimeout(2 * time.Minute)}, opts...)...)
+		kgo.RecordDeliveryTimeout(2 * time.Minute), kgo.ProducerBatchCompression(kgo.NoCompression())}, opts...)...)
 	if err != nil {
 		l.t.Fatal(err)
 	}
