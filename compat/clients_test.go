@@ -55,7 +55,7 @@ func TestClients(t *testing.T) {
 		{name: "kafkajs", command: nodeJudge, codecs: everyCodec, rounds: 4, strategies: []string{""}, headers: [][]byte{{}, []byte("x")}},
 		// the two Pythons refuse a record whose key and value are both null
 		{name: "aiokafka", command: pythonJudge, codecs: everyCodec, rounds: 4, nullsFrom: 1, strategies: []string{"range", "sticky"}},
-		{name: "kafka-python", command: pythonJudge, codecs: everyCodec, rounds: 4, nullsFrom: 1, strategies: []string{"range", "cooperative-sticky"}},
+		{name: "kafka-python", command: pythonJudge, codecs: everyCodec, rounds: 4, nullsFrom: 1, headers: [][]byte{{}, []byte("x")}, strategies: []string{"range", "cooperative-sticky"}},
 		{name: "rdkafka", command: rustJudge, codecs: everyCodec, rounds: 4, strategies: []string{"range", "cooperative-sticky"}},
 	}
 	for _, version := range []string{"2.1.0", "2.8.0", "3.6.0", "4.0.0", "max"} { // B022
