@@ -120,6 +120,7 @@ type broker struct {
 	dir  string     // everything of this broker
 	logs string     // the Kafka log directory within
 	args []string   // key=value settings
+	wrap []string   // a command that runs weir, such as prlimit and its flags
 
 	cmd  *exec.Cmd // weir
 	done chan struct{}
@@ -244,7 +245,8 @@ func (b *broker) startWeir(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	cmd := exec.Command(weirBinary(t), args...)
+	argv := append(append(b.wrap[:len(b.wrap):len(b.wrap)], weirBinary(t)), args...)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.Dir = b.dir
 	for _, kv := range os.Environ() { // Weir reads settings from there; these are the suite's
