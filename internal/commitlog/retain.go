@@ -190,11 +190,13 @@ func (l *Log) doom(s *segment, nowMs int64) error {
 // one that retires segments at that moment waits for the removals.
 func (l *Log) Sweep(now time.Time) error {
 	nowMs := now.UnixMilli()
+	// What is due later than that was set before the clock stepped back.
+	latest := nowMs + l.options().FileDeleteDelayMs
 	l.sweeping.Lock()
 	defer l.sweeping.Unlock()
 	if l.deleted.Load() {
-		if l.dueMs == 0 {
-			l.dueMs = nowMs + l.options().FileDeleteDelayMs
+		if l.dueMs == 0 || l.dueMs > latest {
+			l.dueMs = latest
 		}
 		if nowMs < l.dueMs {
 			return nil
@@ -213,8 +215,8 @@ func (l *Log) Sweep(now time.Time) error {
 	var first error
 	keep := l.doomed[:0]
 	for _, d := range l.doomed {
-		if d.dueMs == 0 {
-			d.dueMs = nowMs + l.options().FileDeleteDelayMs
+		if d.dueMs == 0 || d.dueMs > latest {
+			d.dueMs = latest
 		}
 		if d.dueMs > nowMs {
 			keep = append(keep, d)

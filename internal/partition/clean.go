@@ -98,11 +98,18 @@ func (c *cleaner) finished(p *Partition) {
 	c.busy--
 }
 
+// restsUntil says whether a partition whose compaction failed is left alone. A time
+// further away than that ever lasts was set before the clock stepped back.
+func restsUntil(unixNano int64, now time.Time) bool {
+	left := unixNano - now.UnixNano()
+	return left > 0 && left <= int64(cleanAgain)
+}
+
 func (c *cleaner) dirtiest(now time.Time) *Partition {
 	var dirtiest *Partition
 	most := -1.0
 	for _, p := range c.m.All() {
-		if p.cleaning || p.Failed() != nil || p.log == nil || !p.Settings().Log.Compact || now.UnixNano() < p.cleanAfter.Load() {
+		if p.cleaning || p.Failed() != nil || p.log == nil || !p.Settings().Log.Compact || restsUntil(p.cleanAfter.Load(), now) {
 			continue
 		}
 		ratio, due, err := p.log.Cleanable(now, p.HighWatermark())
