@@ -153,6 +153,42 @@ func appendUnlz4Frame(dst, src []byte, max int) (out, rest []byte, err error) {
 	return dst, src, nil
 }
 
+// lz4Foreign says why Kafka's own clients could not read src, which unpacks here:
+// they want one frame, of independent blocks, with the checksum of its header
+// right. Kafka refuses such a batch, since it would stop every Java consumer
+// that comes to it.
+// Source: Kafka's Lz4BlockInputStream, by its answers (compat/lz4_test.go).
+func lz4Foreign(src []byte) error {
+	flags, at := src[4], 6
+	if flags&lz4Independent == 0 {
+		return errors.New("lz4: linked blocks, which Kafka's clients cannot read: set block independence")
+	}
+	if flags&lz4ContentSize != 0 {
+		at += 8
+	}
+	if src[at] != lz4HeaderSum(src[4:at]) {
+		return errors.New("lz4: wrong checksum of the frame's header")
+	}
+	behind := 0
+	if flags&lz4BlockChecksum != 0 {
+		behind = 4
+	}
+	for src = src[at+1:]; ; {
+		word := binary.LittleEndian.Uint32(src)
+		if src = src[4:]; word == 0 {
+			break
+		}
+		src = src[int(word&^lz4Stored)+behind:]
+	}
+	if flags&lz4ContentChecksum != 0 {
+		src = src[4:]
+	}
+	if len(src) > 0 {
+		return errors.New("lz4: several frames, of which Kafka's clients read the first")
+	}
+	return nil
+}
+
 // lz4Bound is the most that the blocks at the start of src unpack to. Writers fill
 // their blocks, so it is close to what they do unpack to.
 func lz4Bound(src []byte, blockMax int, flags byte) (bound int) {

@@ -44,6 +44,9 @@ func Validate(records []byte, r *Rules) (Checked, error) {
 		if errors.Is(err, ErrTooLarge) {
 			return Checked{}, invalid(kafka.ErrMessageTooLarge, "batch unpacks to more than %d bytes", r.maxDecompressed())
 		}
+		if err == nil && source == LZ4 {
+			err = lz4Foreign(payload)
+		}
 		if err != nil {
 			return Checked{}, invalid(kafka.ErrInvalidRecord, "records cannot be unpacked: %v", err)
 		}

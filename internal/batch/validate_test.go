@@ -158,6 +158,9 @@ func refusals() []refusal {
 		{"snappy of garbage", packedAs(Snappy, []byte("garbage")), nil, kafka.ErrInvalidRecord, true},
 		{"lz4 of garbage", packedAs(LZ4, []byte("garbage")), nil, kafka.ErrInvalidRecord, true},
 		{"zstd of garbage", packedAs(Zstd, []byte("garbage")), nil, kafka.ErrInvalidRecord, true},
+		{"lz4, linked blocks", packedAs(LZ4, lz4Frame(three(NoCodec)[HeaderLen:], 0x40, 0x70, 0xdf)), nil, kafka.ErrInvalidRecord, true}, // Kafka: -1, as Java clients cannot read it
+		{"lz4, header checksum of format 0", packedAs(LZ4, lz4Frame(three(NoCodec)[HeaderLen:], 0x60, 0x40, 0x1a)), nil, kafka.ErrInvalidRecord, true},
+		{"lz4, two frames", packedAs(LZ4, append(lz4Frame(three(NoCodec)[HeaderLen:], 0x60, 0x70, 0x73), lz4Frame(nil, 0x60, 0x70, 0x73)...)), nil, kafka.ErrInvalidRecord, true},
 		{"lz4, cut", func() []byte { v := three(LZ4); return packedAs(LZ4, v[HeaderLen:len(v)-5]) }(), nil, kafka.ErrInvalidRecord, true},
 		{"gzip, cut", func() []byte { v := three(Gzip); return packedAs(Gzip, v[HeaderLen:len(v)-9]) }(), nil, kafka.ErrInvalidRecord, true},
 		{"gzip, one record missing", edit(three(Gzip), func(v View) { v.put32(atCount, 4); v.put32(atLastDelta, 3) }), nil, kafka.ErrInvalidRecord, false},
@@ -168,6 +171,13 @@ func refusals() []refusal {
 			return b.Bytes()
 		}(), compacted, kafka.ErrInvalidRecord, false},
 	}
+}
+
+// lz4Frame is a frame of one stored block; the descriptor ends with its checksum.
+func lz4Frame(body []byte, descriptor ...byte) []byte {
+	b := append([]byte{0x04, 0x22, 0x4d, 0x18}, descriptor...)
+	b = binary.LittleEndian.AppendUint32(b, lz4Stored|uint32(len(body)))
+	return append(append(b, body...), 0, 0, 0, 0)
 }
 
 func TestRefused(t *testing.T) {

@@ -6,7 +6,12 @@ const lz4 = require('lz4js')
 const zstd = require('@bokuweb/zstd-wasm')
 CompressionCodecs[CompressionTypes.Snappy] = require('kafkajs-snappy')
 CompressionCodecs[CompressionTypes.LZ4] = () => ({
-  compress: async (encoder) => Buffer.from(lz4.compress(encoder.buffer)),
+  // lz4js says that its blocks are linked, and packs each alone. Kafka refuses linked ones (compat/lz4_test.go).
+  compress: async (encoder) => {
+    const frame = Buffer.from(lz4.compress(encoder.buffer))
+    if (frame.readUInt32BE(4) >>> 8 === 0x4070df) frame.set([0x60, 0x70, 0x73], 4)
+    return frame
+  },
   decompress: async (buffer) => Buffer.from(lz4.decompress(buffer)),
 })
 CompressionCodecs[CompressionTypes.ZSTD] = () => ({
