@@ -66,7 +66,7 @@ const offsetsDirtyBytes = 1 << 20
 // beside it, and the bound of one that is not known yet follows.
 func (s *Server) limitConnections(v *config.View) {
 	l := wire.Limits{
-		MaxConns: v.Int("max.connections"),
+		MaxConns: min(v.Int("max.connections"), s.files.connections),
 		MaxPerIP: v.Int("max.connections.per.ip"),
 		Rate:     v.Int("max.connection.creation.rate"),
 		PerIP:    make(map[netip.Addr]int),

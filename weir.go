@@ -72,6 +72,7 @@ type Server struct {
 	addrs    []Address
 	tempDir  string
 
+	files     openFiles
 	following bool       // the first image was taken; the quorum's goroutine only
 	limiting  sync.Mutex // no older limits on connections come after newer ones
 
@@ -242,6 +243,11 @@ func listenError(w config.Listener, err error) error {
 // open brings up storage, quorum and broker, in the order in which they need each
 // other.
 func (s *Server) open(ctx context.Context, fs disk.FS, advertised []metadata.Listener) error {
+	s.files = divideOpenFiles(openFilesLimit())
+	if s.files.limit > 0 && s.files.limit < fewOpenFiles {
+		s.log.Warn("few files may be open at once: raise the limit (ulimit -n, LimitNOFILE) for many connections or many partitions written at once",
+			"limit", s.files.limit, "for_logs", s.files.logs, "for_connections", s.files.connections)
+	}
 	c := s.static
 	self := kafka.BrokerID(c.NodeID())
 	reg := prometheus.NewRegistry()
@@ -257,12 +263,14 @@ func (s *Server) open(ctx context.Context, fs disk.FS, advertised []metadata.Lis
 		StartCheckpointEvery: notZero(ms("log.flush.start.offset.checkpoint.interval.ms"), never),
 		RetentionEvery:       ms("log.retention.check.interval.ms"),
 		ExpireEvery:          ms("producer.id.expiration.check.interval.ms"),
+		MaxLogFiles:          s.files.logs,
 		InitialDelay:         notZero(ms("log.initial.task.delay.ms"), 1),
 	})
 	if err != nil {
 		return err
 	}
 	s.parts = parts
+	fs = parts.FS()
 	id, err := identify(fs, parts.Dirs(), c)
 	if err != nil {
 		return err

@@ -90,6 +90,9 @@ func (l *Log) write(now time.Time, b batch.View) (Appended, error) {
 	}
 	f, err := s.acquire()
 	if err != nil {
+		if disk.IsNoDescriptor(err) {
+			return Appended{}, fmt.Errorf("commitlog: append to %s: %w", l.tp, err) // nothing was written
+		}
 		return Appended{}, l.fail(err)
 	}
 	defer f.Release()

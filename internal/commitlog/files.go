@@ -3,6 +3,8 @@ package commitlog
 import (
 	"log/slog"
 	"sync"
+
+	"github.com/weirmq/weir/internal/disk"
 )
 
 // Files is the book of segment files that are open, over all logs of a process. It
@@ -184,7 +186,10 @@ func (s *segment) rest(all bool) bool {
 			}
 			if err == nil && s.dirty.Swap(false) {
 				if err = s.sync(); err != nil {
-					err = l.fail(err)
+					s.dirty.Store(true)
+					if !disk.IsNoDescriptor(err) {
+						err = l.fail(err)
+					}
 				}
 			}
 		}

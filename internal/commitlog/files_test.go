@@ -206,3 +206,27 @@ func TestFirstFlushAfterEmptyClose(t *testing.T) {
 		}
 	}
 }
+
+// B178: without a descriptor a log takes no harm: a write and a flush are refused, and
+// done when there is one.
+func TestNoDescriptorIsNoDamageB178(t *testing.T) {
+	faulty := disk.NewFaulty(disk.NewMem(1))
+	l := fleet(t, faulty, 1, nil, nil)[0]
+	remove := faulty.Inject(disk.Fault{Op: disk.OpOpen, Err: syscall.EMFILE})
+	if _, err := l.Append(time.Now(), recs(1000, 1, 10), 0); !disk.IsNoDescriptor(err) {
+		t.Fatal(err)
+	}
+	remove(true)
+	if _, err := l.Append(time.Now(), recs(1000, 1, 10), 0); err != nil {
+		t.Fatal(err)
+	}
+	l.unsynced.add(l.file(metadataFile))
+	remove = faulty.Inject(disk.Fault{Op: disk.OpOpen, Err: syscall.EMFILE})
+	if _, err := l.Flush(); !disk.IsNoDescriptor(err) || l.Flushed() != 0 {
+		t.Fatalf("%v, flushed %d", err, l.Flushed())
+	}
+	remove(true)
+	if _, err := l.Flush(); err != nil || l.Flushed() != 1 {
+		t.Fatalf("%v, flushed %d", err, l.Flushed())
+	}
+}

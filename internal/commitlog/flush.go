@@ -18,7 +18,8 @@ func (l *Log) Unflushed() int64 { return max(l.end.Load()-l.flushed.Load(), 0) }
 // Flush makes durable what was appended before the call and returns the offset up
 // to which everything is. Callers that come while a sync runs share the next one.
 // It blocks on the disk and may run beside appends. An error sticks: the log takes
-// no more writes.
+// no more writes. Only where no descriptor was left (disk.IsNoDescriptor) may the
+// caller try again.
 func (l *Log) Flush() (kafka.Offset, error) { return l.flush(l.end.Load()) }
 
 func (l *Log) flush(want int64) (kafka.Offset, error) {
@@ -42,6 +43,9 @@ func (l *Log) flushHeld(want int64, all bool) (kafka.Offset, error) {
 	// The end first: segments that are rolled in later hold nothing below it.
 	end := l.end.Load()
 	if err := l.syncAll(all, kafka.Offset(end)); err != nil {
+		if disk.IsNoDescriptor(err) {
+			return l.Flushed(), err // a file could not be opened: nothing is lost for that
+		}
 		return l.Flushed(), l.fail(err)
 	}
 	l.flushed.Store(end)
@@ -55,19 +59,24 @@ func (l *Log) syncAll(all bool, end kafka.Offset) error {
 	for i, s := range segs {
 		if s.dirty.Swap(false) {
 			if err := s.sync(); err != nil {
+				s.dirty.Store(true)
 				return err
 			}
 		}
 		if (all || i < len(segs)-1) && s.indexDirty.Swap(false) {
 			for _, ext := range []string{indexExt, timeExt} {
 				if err := l.syncFile(l.path(s.base, ext)); err != nil {
+					s.indexDirty.Store(true)
 					return err
 				}
 			}
 		}
 	}
-	for _, path := range l.unsynced.take() {
-		if err := l.syncFile(path); err != nil {
+	for paths := l.unsynced.take(); len(paths) > 0; paths = paths[1:] {
+		if err := l.syncFile(paths[0]); err != nil {
+			for _, path := range paths {
+				l.unsynced.add(path)
+			}
 			return err
 		}
 	}
@@ -76,11 +85,15 @@ func (l *Log) syncAll(all bool, end kafka.Offset) error {
 	}
 	if l.namesDirty.Swap(false) {
 		if err := l.fs.SyncDir(l.Dir()); err != nil {
+			l.namesDirty.Store(true)
 			return err
 		}
 	}
 	if l.parentNew.Swap(false) {
-		return l.fs.SyncDir(filepath.Dir(l.Dir()))
+		if err := l.fs.SyncDir(filepath.Dir(l.Dir())); err != nil {
+			l.parentNew.Store(true)
+			return err
+		}
 	}
 	return nil
 }

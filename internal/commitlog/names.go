@@ -45,8 +45,8 @@ func parseName(name string) (base kafka.Offset, ext string, ok bool) {
 		return 0, "", false
 	}
 	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 {
-		return 0, "", false
+	if err != nil || n < 0 || fileName(kafka.Offset(n), "."+ext) != name {
+		return 0, "", false // also of a sign and of more digits: fileName would not find it again
 	}
 	return kafka.Offset(n), "." + ext, true
 }

@@ -263,7 +263,7 @@ func (d *logDir) checkpointLocked() error {
 	for i, p := range parts {
 		if p.log == nil || p.Failed() != nil && !p.closed.Load() {
 			// Keep what the last life knew: nothing is known anew.
-			points[i] = savedOffsets{d.recovery[p.TP], d.starts[p.TP], d.cleaned[p.TP], 0}
+			points[i] = savedOffsets{d.recovery[p.TP], d.starts[p.TP], d.cleaned[p.TP], kafka.NoOffset}
 			continue
 		}
 		points[i] = savedOffsets{p.log.Flushed(), p.log.LogStart(), p.log.Cleaned(), p.HighWatermark()}
@@ -272,7 +272,10 @@ func (d *logDir) checkpointLocked() error {
 	for kind, name := range checkpointNames {
 		entries = entries[:0]
 		for i, p := range parts {
-			if o := points[i][kind]; o > 0 {
+			o := points[i][kind]
+			// As Kafka's: every partition has a recovery point and a watermark, the others
+			// only what is not 0.
+			if o > 0 || o == 0 && (name == recoveryCheckpoint || name == hwCheckpoint) {
 				entries = append(entries, commitlog.Checkpoint{TP: p.TP, Offset: o})
 			}
 		}
@@ -291,7 +294,7 @@ func (d *logDir) checkpointLocked() error {
 }
 
 // savedOffsets are what the checkpoints say of one partition, in the order of
-// checkpointNames. None is the same as 0.
+// checkpointNames.
 type savedOffsets [checkpoints]kafka.Offset
 
 const checkpoints = 4

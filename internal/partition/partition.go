@@ -9,6 +9,7 @@ import (
 
 	"github.com/weirmq/weir/internal/batch"
 	"github.com/weirmq/weir/internal/commitlog"
+	"github.com/weirmq/weir/internal/disk"
 	"github.com/weirmq/weir/internal/kafka"
 	"github.com/weirmq/weir/internal/metrics"
 	"github.com/weirmq/weir/internal/replica"
@@ -170,6 +171,9 @@ func (p *Partition) publishLocked(size int64) {
 	}
 }
 
+// flushAgain is how long a flush that found no descriptor waits.
+const flushAgain = 100 * time.Millisecond
+
 // flush runs on a flush worker: one fdatasync for every append before it.
 func (p *Partition) flush() {
 	if p.Failed() != nil {
@@ -179,6 +183,10 @@ func (p *Partition) flush() {
 	p.timerSet = false
 	p.mu.Unlock()
 	upTo, err := p.log.Flush()
+	if disk.IsNoDescriptor(err) {
+		time.AfterFunc(flushAgain, func() { p.dir.requestFlush(p) })
+		return
+	}
 	if err != nil {
 		p.dir.fail(err)
 		return
