@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -215,6 +216,21 @@ func FuzzRequests(f *testing.F) {
 		resp, err := b.exchange(t, b.get(t), int16(key), v, body, 20*time.Millisecond)
 		if err == nil && resp != nil {
 			check(t, int16(key), v, resp)
+		}
+	})
+}
+
+// A meta.properties that is taken is written and read again as the same.
+func FuzzIdentity(f *testing.F) {
+	f.Add(identity{cluster: "abc", node: 3}.text())
+	f.Add([]byte("version=1\ncluster.id=x\nbroker.id=1\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		id, err := parseIdentity("p", text)
+		if err != nil || strings.ContainsFunc(id.cluster, func(r rune) bool { return r <= ' ' || r == '\\' || r > '~' }) {
+			return // properties escape these; ids do not have them
+		}
+		if again, err := parseIdentity("p", id.text()); err != nil || again != id {
+			t.Fatalf("%+v became %+v, %v", id, again, err)
 		}
 	})
 }

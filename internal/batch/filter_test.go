@@ -55,3 +55,28 @@ func TestFilter(t *testing.T) {
 		t.Errorf("keep's error: %v", err)
 	}
 }
+
+// What compaction makes of any stored batch reads back as the records it kept.
+func FuzzFilter(f *testing.F) {
+	seedBatches(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		checked, err := Validate(sealed(data), fuzzRules())
+		if err != nil {
+			return
+		}
+		before, n := ours(t, checked.Batch), 0
+		out, kept, err := Filter(checked.Batch, NoHorizon, func(*Record) (bool, error) { n++; return n%2 == 1, nil })
+		if err != nil {
+			t.Fatalf("good, then not: %v", err)
+		}
+		after := ours(t, out)
+		if !out.CRCOK() || len(after) != kept || kept != (len(before)+1)/2 || out.LastOffset() != checked.Batch.LastOffset() {
+			t.Fatalf("%d of %d records kept, %d found: %s", kept, len(before), len(after), out)
+		}
+		for i, r := range after {
+			if want := before[2*i]; r.Offset != want.Offset || r.Timestamp != want.Timestamp || string(r.Value) != string(want.Value) {
+				t.Fatalf("record %d was %+v and is %+v", i, want, r)
+			}
+		}
+	})
+}
