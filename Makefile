@@ -31,7 +31,7 @@ lint:     ## gofmt and vet, compat included
 fuzz:     ## every fuzz target, FUZZTIME=50000x runs each (a count: a deadline trips golang/go#75804)
 	@set -e; for pkg in $$($(GO) list ./...); do \
 	  for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-	    echo "fuzz $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$pkg; done; done
+	    echo "fuzz $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 200x $$pkg; done; done
 
 bench:    ## Weir beside Kafka 4.4, as docs/performance.md has it: ROUNDS=3 SCALE=0.5 JAVA='case...' GO='case...' (or none)
 	@bench/table.sh

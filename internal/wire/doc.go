@@ -9,8 +9,8 @@
 //
 // Goroutines: one accept loop per Serve call, one sweeper per Server (idle,
 // stalled and unread connections), one read goroutine per connection, and one
-// write goroutine per connection that ever returned a Pending. Server.Close
-// stops and waits for all of them.
+// write goroutine per connection that returned a Pending and has not rested since
+// (rest.go). Server.Close stops and waits for all of them.
 //
 // The read goroutine calls Handler.Handle inline. While nothing is queued it
 // also owns the out buffer: it appends ready responses and writes them before
@@ -28,6 +28,8 @@
 //     Release exactly once, also when the connection dies.
 //   - Memory of a frame grows with the bytes that arrived. A length prefix alone
 //     allocates at most what the same connection has used before.
+//   - A frame's memory is nobody's once it is answered: not even the connection's
+//     own Request may point into it until the next one comes.
 //
 // Sources: the protocol guide (framing, headers), KIP-482 (flexible versions),
 // KIP-511 (ApiVersions). Kafka's SocketServer for the meaning of its keys.
