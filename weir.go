@@ -263,7 +263,7 @@ func (s *Server) open(ctx context.Context, fs disk.FS, advertised []metadata.Lis
 		StartCheckpointEvery: notZero(ms("log.flush.start.offset.checkpoint.interval.ms"), never),
 		RetentionEvery:       ms("log.retention.check.interval.ms"),
 		ExpireEvery:          ms("producer.id.expiration.check.interval.ms"),
-		MaxLogFiles:          s.files.logs,
+		MaxLogFiles:          s.logFiles,
 		InitialDelay:         notZero(ms("log.initial.task.delay.ms"), 1),
 	})
 	if err != nil {

@@ -65,6 +65,17 @@ func (es *epochs) truncateEnd(off kafka.Offset) {
 	es.chain = es.chain[:n:n]
 }
 
+// dropEmpty forgets epochs without a record, at the log's end. The file may go on
+// naming them: whoever reads it does the same.
+func (es *epochs) dropEmpty(end kafka.Offset) {
+	es.mu.Lock()
+	defer es.mu.Unlock()
+	for n := len(es.chain); n > 0 && es.chain[n-1].start >= end; n-- {
+		es.chain = es.chain[: n-1 : n-1]
+	}
+	es.filed = min(es.filed, len(es.chain))
+}
+
 // truncateStart forgets epochs that ended below off; the one that holds off then
 // begins there.
 func (es *epochs) truncateStart(off kafka.Offset) {

@@ -14,7 +14,7 @@ import (
 // Who must go is found as by a clock's hand: a file that was used since the hand
 // last passed stays, and of the others first those that have nothing to sync.
 type Files struct {
-	max int
+	max func() int
 	log *slog.Logger
 
 	mu     sync.Mutex
@@ -23,9 +23,9 @@ type Files struct {
 	warned bool
 }
 
-// NewFiles keeps at most max segment files open, a few more for a moment while all
-// of them are in use. 0: no bound.
-func NewFiles(max int, log *slog.Logger) *Files {
+// NewFiles keeps at most max() segment files open, a few more for a moment while all
+// of them are in use. 0, or no function: no bound. It is asked at every opening.
+func NewFiles(max func() int, log *slog.Logger) *Files {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -53,10 +53,18 @@ func (fs *Files) add(s *segment) (over int) {
 		fs.open = append(fs.open, s)
 		s.slot = int32(len(fs.open))
 	}
-	if fs.max <= 0 {
+	return fs.overLocked()
+}
+
+func (fs *Files) overLocked() int {
+	if fs.max == nil {
 		return 0
 	}
-	return len(fs.open) - fs.max
+	n := fs.max()
+	if n <= 0 {
+		return 0
+	}
+	return len(fs.open) - n
 }
 
 func (fs *Files) drop(s *segment) {
@@ -122,7 +130,7 @@ func (fs *Files) warn() {
 	if !fs.warned {
 		fs.warned = true
 		fs.log.Warn("more partitions are written at once than files may be open: writes wait for the disk; raise the limit of open files (ulimit -n, LimitNOFILE)",
-			"log_files_max", fs.max)
+			"log_files", len(fs.open))
 	}
 }
 
@@ -143,9 +151,13 @@ const (
 // and its recovery short. It blocks on the disk; one caller at a time.
 func (fs *Files) Rest() {
 	fs.mu.Lock()
+	over := fs.overLocked()
 	open := make([]*segment, len(fs.open))
 	copy(open, fs.open)
 	fs.mu.Unlock()
+	if over > 0 { // the bound came down
+		fs.shrink(over, nil)
+	}
 	syncs := 0
 	for _, s := range open {
 		if s.used.Swap(false) {

@@ -40,8 +40,10 @@ func fleet(t *testing.T, fsys disk.FS, n int, files *Files, set func(*Config)) [
 	return logs
 }
 
+func bound(n int) func() int { return func() int { return n } }
+
 func TestFilesAreBounded(t *testing.T) {
-	files := NewFiles(8, nil)
+	files := NewFiles(bound(8), nil)
 	logs := fleet(t, disk.NewMem(1), 40, files, nil)
 	if n := files.Open(); n != 0 {
 		t.Errorf("%d files open after opening the logs", n)
@@ -74,7 +76,7 @@ func TestFilesAreBounded(t *testing.T) {
 // A log that gives its file up for others is not the worse for it: its bytes are
 // synced before.
 func TestClosedFilesWereSynced(t *testing.T) {
-	logs := fleet(t, disk.NewMem(1), 20, NewFiles(4, nil), nil)
+	logs := fleet(t, disk.NewMem(1), 20, NewFiles(bound(4), nil), nil)
 	for _, l := range logs {
 		if _, err := l.Append(time.Now(), recs(1000, 1, 10), 0); err != nil {
 			t.Fatal(err)
@@ -91,7 +93,7 @@ func TestClosedFilesWereSynced(t *testing.T) {
 }
 
 func TestRestSyncsAndCloses(t *testing.T) {
-	files := NewFiles(0, nil)
+	files := NewFiles(nil, nil)
 	logs := fleet(t, disk.NewMem(1), 5, files, nil)
 	for _, l := range logs {
 		if _, err := l.Append(time.Now(), recs(1000, 1, 10), 0); err != nil {
@@ -120,7 +122,7 @@ func TestRestSyncsAndCloses(t *testing.T) {
 func TestRestTellsAFailedSync(t *testing.T) {
 	faulty := disk.NewFaulty(disk.NewMem(1))
 	var told error
-	files := NewFiles(0, nil)
+	files := NewFiles(nil, nil)
 	l := fleet(t, faulty, 1, files, func(c *Config) { c.OnSyncError = func(err error) { told = err } })[0]
 	if _, err := l.Append(time.Now(), recs(1000, 1, 10), 0); err != nil {
 		t.Fatal(err)
@@ -159,11 +161,19 @@ func TestIdleLogsCostNoWrites(t *testing.T) {
 		if _, err := l.Append(time.Now(), recs(1000, 1, 10), 0); err != nil {
 			t.Fatal(err)
 		}
+		if err := l.AssignEpoch(4); err != nil {
+			t.Fatal(err)
+		}
 	}
 	closeAll(logs)
 	for _, clean := range []bool{true, false} {
 		writes = nil
 		logs = fleet(t, faulty, 3, nil, func(c *Config) { c.Clean, c.RecoveryPoint = clean, 1 })
+		for _, l := range logs {
+			if err := l.AssignEpoch(5); err != nil { // as after a start
+				t.Fatal(err)
+			}
+		}
 		if len(writes) > 0 {
 			t.Errorf("opening idle logs, clean %v: %q", clean, writes)
 		}

@@ -207,12 +207,16 @@ func (l *Log) fail(err error) error {
 // partition.
 func (l *Log) writeEpochs(end kafka.Offset) error {
 	l.epochs.mu.Lock()
-	if n := len(l.epochs.chain); !l.epochs.dirty && (n <= l.epochs.filed || l.epochs.chain[l.epochs.filed].start >= end) {
+	if !l.epochs.dirty && (len(l.epochs.chain) <= l.epochs.filed || l.epochs.chain[l.epochs.filed].start >= end) {
 		l.epochs.mu.Unlock()
 		return nil
 	}
-	data := encodeEpochs(l.epochs.chain)
-	l.epochs.dirty, l.epochs.filed = false, len(l.epochs.chain)
+	n := len(l.epochs.chain)
+	for n > 0 && l.epochs.chain[n-1].start >= end {
+		n--
+	}
+	data := encodeEpochs(l.epochs.chain[:n])
+	l.epochs.dirty, l.epochs.filed = false, n
 	l.epochs.mu.Unlock()
 	err := l.fs.WriteAtomic(l.file(epochFile), data)
 	if err != nil {

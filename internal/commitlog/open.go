@@ -102,7 +102,7 @@ func (op *opening) run() error {
 			return err
 		}
 	}
-	op.epochs.truncateEnd(op.End())
+	op.epochs.dropEmpty(op.End())
 	op.epochs.truncateStart(op.LogStart())
 	if err := op.dropSnapshotsAbove(op.End()); err != nil {
 		return err

@@ -33,8 +33,9 @@ type Options struct {
 	// Metrics counts per topic; nil counts nothing.
 	Metrics *metrics.Set
 
-	// MaxLogFiles bounds how many files of logs are open at once; 0: no bound.
-	MaxLogFiles int
+	// MaxLogFiles bounds how many files of logs are open at once, asked at each
+	// opening; 0 or nil: no bound.
+	MaxLogFiles func() int
 
 	RecoveryWorkers      int           // num.recovery.threads.per.data.dir; 2
 	CheckpointEvery      time.Duration // log.flush.offset.checkpoint.interval.ms; 60 s
