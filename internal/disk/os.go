@@ -33,31 +33,12 @@ func (osFS) RemoveAll(path string) error          { return os.RemoveAll(path) }
 func (osFS) Rename(oldPath, newPath string) error { return os.Rename(oldPath, newPath) }
 func (osFS) MkdirAll(path string) error           { return os.MkdirAll(path, 0o755) }
 func (osFS) Mkdir(path string) error              { return os.Mkdir(path, 0o755) }
-func (osFS) ReadFile(path string) ([]byte, error) { return os.ReadFile(path) }
+func (osFS) ReadFile(path string) ([]byte, error) { return readFile(path) }
 
 func (fs osFS) WriteAtomic(path string, data []byte) error { return writeAtomic(fs, path, data) }
 
 func (osFS) ReadDir(path string) ([]Entry, error) {
-	des, err := os.ReadDir(path)
-	if err != nil {
-		return nil, err
-	}
-	entries := make([]Entry, 0, len(des))
-	for _, de := range des {
-		e := Entry{Name: de.Name(), Dir: de.IsDir()}
-		if !e.Dir {
-			info, err := de.Info()
-			if os.IsNotExist(err) {
-				continue // went between the listing and the stat
-			}
-			if err != nil {
-				return nil, err
-			}
-			e.Size = info.Size()
-		}
-		entries = append(entries, e)
-	}
-	return entries, nil
+	return readDir(path)
 }
 
 func (osFS) Stat(path string) (Info, error) {
