@@ -114,7 +114,7 @@ func TestBombs(t *testing.T) {
 		} else if _, legal := want[name]; !legal {
 			t.Errorf("%s was taken", name)
 		}
-		bound(t, name+", 6 at once", grown(), 700)
+		bound(t, name+", 6 at once", grown(), 900)
 		b.sense(t)
 	}
 	// Old message sets: a wrapper in a wrapper in a wrapper is refused, one that
