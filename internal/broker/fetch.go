@@ -25,12 +25,14 @@ import (
 // fetchPart is one partition of a fetch: the request's part, where it is, and
 // what was read.
 type fetchPart struct {
-	key  sessionKey
-	ask  kmsg.FetchRequestTopicPartition
-	p    *partition.Partition // nil: code says why
-	code kafka.Error
-	read partition.Read
-	held *sessionPart // in a session
+	key      sessionKey
+	ask      kmsg.FetchRequestTopicPartition
+	p        *partition.Partition // nil: code says why
+	code     kafka.Error
+	read     partition.Read
+	held     *sessionPart // in a session
+	followed bool         // the session will be told of changes
+	more     bool         // there are records at the offset, told or not
 }
 
 // fetch is one request under way.
@@ -63,14 +65,7 @@ func (b *Broker) fetch(r *wire.Request, req *kmsg.FetchRequest) wire.Response {
 	}
 	f := &fetch{b: b, req: req, ses: ses, committed: req.IsolationLevel == 1}
 	f.maxBytes = min(int(req.MaxBytes), b.o.Config().Static().Int("fetch.max.bytes"))
-	if ses != nil {
-		ses.mu.Lock()
-		f.parts = make([]fetchPart, len(ses.parts))
-		for i, sp := range ses.parts {
-			f.parts[i] = fetchPart{key: sp.key, ask: sp.ask, held: sp}
-		}
-		ses.mu.Unlock()
-	} else {
+	if ses == nil {
 		for i := range req.Topics {
 			t := &req.Topics[i]
 			for _, ask := range t.Partitions {
@@ -79,13 +74,21 @@ func (b *Broker) fetch(r *wire.Request, req *kmsg.FetchRequest) wire.Response {
 		}
 		f.parts = lastOfEach(f.parts)
 	}
-	f.locate(b.o.Quorum.Image())
-	got, answer := f.readAll()
-	if answer || got >= int64(req.MinBytes) || req.MaxWaitMillis <= 0 || len(f.parts) == 0 {
+	got, answer := f.look()
+	if answer || got >= int64(req.MinBytes) || req.MaxWaitMillis <= 0 || f.empty() {
 		return f.respond()
 	}
 	f.w = partition.NewWaiter(int64(req.MinBytes) - got)
 	f.deadline = now.Add(time.Duration(req.MaxWaitMillis) * time.Millisecond)
+	if ses != nil {
+		if earlier := ses.waiter.Swap(f.w); earlier != nil {
+			earlier.Fire() // a second fetch of the session before the first was answered
+		}
+		if ses.anyNoted() {
+			f.w.Fire() // it moved since: read again at once
+		}
+		return wire.Response{Pending: f}
+	}
 	for i := range f.parts {
 		fp := &f.parts[i]
 		if !fp.p.Watch(f.w, fp.read.HighWatermark) {
@@ -94,6 +97,39 @@ func (b *Broker) fetch(r *wire.Request, req *kmsg.FetchRequest) wire.Response {
 		}
 	}
 	return wire.Response{Pending: f}
+}
+
+// look finds the partitions and reads them; of a session those that may have news.
+func (f *fetch) look() (got int64, answer bool) {
+	img := f.b.o.Quorum.Image()
+	if f.ses == nil {
+		f.locate(img)
+		return f.readAll()
+	}
+	f.ses.mu.Lock()
+	defer f.ses.mu.Unlock()
+	f.ses.gatherLocked()
+	f.parts = make([]fetchPart, len(f.ses.hot))
+	for i, sp := range f.ses.hot {
+		sp.by = f
+		f.parts[i] = fetchPart{key: sp.key, ask: sp.ask, held: sp}
+	}
+	f.locate(img)
+	for i := range f.parts { // before they are read
+		fp := &f.parts[i]
+		fp.followed = f.ses.followLocked(fp.held, fp.p)
+	}
+	return f.readAll()
+}
+
+// empty says that the fetch names no partition.
+func (f *fetch) empty() bool {
+	if f.ses == nil {
+		return len(f.parts) == 0
+	}
+	f.ses.mu.Lock()
+	defer f.ses.mu.Unlock()
+	return len(f.ses.index) == 0
 }
 
 // lastOfEach leaves of a partition that is named twice the last, as Kafka does.
@@ -172,6 +208,11 @@ func (f *fetch) readAll() (got int64, answer bool) {
 			answer = true
 		}
 		answer = answer || read.Diverging
+		bound := read.HighWatermark
+		if f.committed {
+			bound = read.Stable
+		}
+		fp.more = kafka.Offset(fp.ask.FetchOffset) < bound
 		if read.Bytes > 0 {
 			first = false
 			left -= int(read.Bytes)
@@ -201,6 +242,10 @@ func (f *fetch) Cancel() {
 }
 
 func (f *fetch) unwatch() {
+	if f.ses != nil {
+		f.ses.waiter.CompareAndSwap(f.w, nil)
+		return
+	}
 	for i := range f.parts {
 		if p := f.parts[i].p; p != nil {
 			p.Unwatch(f.w)
@@ -212,8 +257,7 @@ func (f *fetch) unwatch() {
 func (f *fetch) Response(time.Time) wire.Response {
 	f.unwatch()
 	f.release()
-	f.locate(f.b.o.Quorum.Image())
-	f.readAll()
+	f.look()
 	return f.respond()
 }
 
@@ -242,16 +286,14 @@ func (f *fetch) news() []fetchPart {
 	f.ses.mu.Lock()
 	defer f.ses.mu.Unlock()
 	full := f.req.SessionEpoch == sessionInitial
-	gave := make(map[*sessionPart]bool)
 	told := f.parts[:0:0]
 	for i := range f.parts {
 		fp := &f.parts[i]
 		r, sp := &fp.read, fp.held
 		changed := fp.code != kafka.NoError || r.Diverging || r.Bytes > 0 ||
 			sp.hw != int64(r.HighWatermark) || sp.start != int64(r.LogStart) || sp.lso != int64(r.Stable)
-		if r.Bytes > 0 {
-			gave[sp] = true
-		}
+		sp.gave = r.Bytes > 0
+		sp.cool = fp.followed && !fp.more && fp.code == kafka.NoError && !r.Diverging
 		if !full && !changed {
 			continue
 		}
@@ -261,6 +303,6 @@ func (f *fetch) news() []fetchPart {
 		}
 		told = append(told, *fp)
 	}
-	f.ses.rotate(gave)
+	f.ses.coolLocked(f)
 	return told
 }

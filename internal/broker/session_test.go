@@ -3,6 +3,7 @@ package broker
 // Fetch sessions by KIP-227's rules: ids, epochs, changes, and the bound on slots.
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func TestSessionRules(t *testing.T) {
 	next := int32(0)
 	s := newSessions(2, func() int32 { next++; return next })
 	a, code := s.begin(fetchRequest(0, sessionInitial, 0, 1), now)
-	if code != kafka.NoError || a == nil || a.id != 1 || len(a.parts) != 2 {
+	if code != kafka.NoError || a == nil || a.id != 1 || len(a.index) != 2 || len(a.hot) != 2 {
 		t.Fatalf("full fetch: session %+v, %v", a, code)
 	}
 	steps := []struct {
@@ -54,8 +55,8 @@ func TestSessionRules(t *testing.T) {
 	f := kmsg.NewFetchRequestForgottenTopic()
 	f.Topic, f.Partitions = "t", []int32{0, 99}
 	add.ForgottenTopics = append(add.ForgottenTopics, f)
-	if ses, _ := s.begin(add, now); len(ses.parts) != 2 || ses.parts[0].key.n != 1 || ses.parts[1].key.n != 5 {
-		t.Errorf("after adding 5 and forgetting 0: %+v", ses.parts)
+	if ses, _ := s.begin(add, now); len(ses.index) != 2 || len(ses.hot) != 2 || ses.hot[0].key.n != 1 || ses.hot[1].key.n != 5 {
+		t.Errorf("after adding 5 and forgetting 0: %+v", ses.hot)
 	}
 	byID := fetchRequest(1, 4)
 	byID.Version = 13
@@ -86,16 +87,28 @@ func TestSessionSlots(t *testing.T) {
 	}
 }
 
-func TestRotateMovesThoseThatGaveData(t *testing.T) {
+func TestThoseThatGaveDataComeLast(t *testing.T) {
 	s := newSessions(1, func() int32 { return 1 })
-	ses, _ := s.begin(fetchRequest(0, sessionInitial, 0, 1, 2), time.Unix(1, 0))
-	ses.rotate(map[*sessionPart]bool{ses.parts[0]: true})
+	ses, _ := s.begin(fetchRequest(0, sessionInitial, 0, 1, 2, 3), time.Unix(1, 0))
+	f := &fetch{}
+	for i, sp := range ses.hot {
+		sp.by, sp.gave, sp.cool = f, i == 0, i == 1
+	}
+	ses.coolLocked(f)
 	var got []int32
-	for _, p := range ses.parts {
+	for _, p := range ses.hot {
 		got = append(got, p.key.n)
 	}
-	if got[0] != 1 || got[1] != 2 || got[2] != 0 {
-		t.Errorf("order %v, want 1 2 0", got)
+	if !slices.Equal(got, []int32{2, 3, 0}) {
+		t.Errorf("order %v, want 2 3 0", got)
+	}
+	sp := ses.index[sessionKey{topic: "t", n: 1}]
+	for range 2 {
+		sp.Changed(10)
+	}
+	ses.gatherLocked()
+	if len(ses.hot) != 4 || ses.hot[3] != sp || ses.anyNoted() {
+		t.Errorf("a change brings it back once: %d", len(ses.hot))
 	}
 }
 

@@ -371,6 +371,7 @@ func (p *Partition) apply(s *Settings) {
 			p.dir.log.Error("settings of a partition are out of range and not used", "partition", p.TP.String(), "err", err)
 		}
 	}
+	p.waiters.note()
 	if p.leader != nil {
 		if p.leader.SetMinISR(s.MinISR) {
 			p.publishLocked(p.hwSize)
