@@ -9,7 +9,7 @@
 // Does not know: replicas, in-sync sets, configuration keys, requests. The high
 // watermark comes in where a decision needs it.
 //
-// Goroutines: none of its own. One writer at a time (the partition's lock):
+// Goroutines: none of its own (Files starts some for a batch of syncs and waits). One writer at a time (the partition's lock):
 // Append, AppendAt, TruncateTo, TruncateFullyAt, DeleteBefore, Retain, Sweep,
 // Clean, Checkpoint, SetOptions, AssignEpoch, Close, Delete. Everything else may
 // run beside the writer from any goroutine.

@@ -1,10 +1,9 @@
 package commitlog
 
 import (
+	"errors"
 	"log/slog"
 	"sync"
-
-	"github.com/weirmq/weir/internal/disk"
 )
 
 // Files is the book of segment files that are open, over all logs of a process. It
@@ -16,6 +15,8 @@ import (
 type Files struct {
 	max func() int
 	log *slog.Logger
+
+	dirty sync.Mutex // one batch of syncs at a time
 
 	mu     sync.Mutex
 	open   []*segment
@@ -101,18 +102,15 @@ func (fs *Files) next() (s *segment, of int) {
 // shrink closes n files, not that of but, which is about to be used. No lock of a
 // segment may be held.
 func (fs *Files) shrink(n int, but *segment) {
-	for round := range 3 {
+	for _, second := range []bool{false, true} {
 		_, of := fs.next()
 		for ; of > 0 && n > 0; of-- {
 			s, _ := fs.next()
 			if s == nil {
 				return
 			}
-			if s == but || round == 0 && s.used.Swap(false) || round < 2 && s.dirty.Load() {
+			if s == but || !second && s.used.Swap(false) || s.dirty.Load() {
 				continue
-			}
-			if round == 2 {
-				fs.warn()
 			}
 			if s.rest(false) {
 				n--
@@ -122,6 +120,46 @@ func (fs *Files) shrink(n int, but *segment) {
 			return
 		}
 	}
+	fs.shrinkDirty(n, but)
+}
+
+// dirtyBatch is how many files are synced and closed when only unsynced ones are
+// left: 32 syncs at once share the commits of the file system's journal, so that a
+// batch takes little longer than one.
+const (
+	dirtyBatch = 256
+	dirtySyncs = 32
+)
+
+func (fs *Files) shrinkDirty(n int, but *segment) {
+	fs.dirty.Lock() // others wait for this batch and need none of their own
+	defer fs.dirty.Unlock()
+	fs.mu.Lock()
+	of := len(fs.open)
+	enough := but != nil && fs.overLocked() <= 0
+	fs.mu.Unlock()
+	if enough {
+		return
+	}
+	fs.warn()
+	n = max(n, min(dirtyBatch, of/4))
+	victims := make(chan *segment)
+	var wg sync.WaitGroup
+	for range min(n, dirtySyncs) {
+		wg.Go(func() {
+			for s := range victims {
+				s.rest(false)
+			}
+		})
+	}
+	for ; of > 0 && n > 0; of-- {
+		if s, _ := fs.next(); s != nil && s != but {
+			victims <- s
+			n--
+		}
+	}
+	close(victims)
+	wg.Wait()
 }
 
 func (fs *Files) warn() {
@@ -135,7 +173,9 @@ func (fs *Files) warn() {
 }
 
 // Give closes some files because the process has no descriptor left.
-func (fs *Files) Give() { fs.shrink(max(8, fs.Open()/8), nil) }
+func (fs *Files) Give() {
+	fs.shrink(max(8, fs.Open()/8), nil)
+}
 
 const (
 	// restRounds is after how many Rests an idle file is synced and closed: the
@@ -174,6 +214,19 @@ func (fs *Files) Rest() {
 	}
 }
 
+var errNotOpen = errors.New("not open")
+
+// syncOpen syncs the file if it is open. It opens none, for that might make room by
+// closing others, which is what the caller is at.
+func (s *segment) syncOpen() error {
+	f := s.shared.Load()
+	if f == nil || !f.Acquire() {
+		return errNotOpen
+	}
+	defer f.Release()
+	return f.Sync()
+}
+
 func (s *segment) isActive() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -197,9 +250,9 @@ func (s *segment) rest(all bool) bool {
 				_, err = l.flushHeld(l.end.Load(), false)
 			}
 			if err == nil && s.dirty.Swap(false) {
-				if err = s.sync(); err != nil {
+				if err = s.syncOpen(); err != nil {
 					s.dirty.Store(true)
-					if !disk.IsNoDescriptor(err) {
+					if err != errNotOpen {
 						err = l.fail(err)
 					}
 				}
