@@ -40,7 +40,7 @@ gobench:  ## benchmarks beside the code: RUN=regexp COUNT=1
 	$(GO) test -run '^$$' -bench '$(RUN)' -benchmem -count $(COUNT) ./...
 
 compat:   ## foreign clients, tools and raw bytes against Weir: RUN=regexp (see compat/doc.go)
-	$(GO) test -tags compat -count 1 -timeout 30m -v -run '$(RUN)' ./compat
+	$(GO) test -tags compat -count 1 -timeout 30m -parallel 6 -v -run '$(RUN)' ./compat
 
 .PHONY: nightly
 nightly:  ## what takes hours: 1,000 kill -9 under load, ten million commits, a soak, strangers, fuzzing
@@ -48,6 +48,7 @@ nightly:  ## what takes hours: 1,000 kill -9 under load, ten million commits, a 
 	$(GO) test -tags nightly -count 1 -timeout 1h -v -run '^TestTenMillionCommits$$' .
 	WEIR_SOAK=30m $(GO) test -tags compat -count 1 -timeout 1h -v -run '^TestSoak$$' ./compat
 	WEIR_NIGHTLY=1 $(GO) test -tags compat -count 1 -timeout 1h -v -run '^Test(IdleCrowd|BusyCrowd|SlowReaders|LargestFrames|Bombs|MillionRecords)$$' ./compat
+	KGO_TEST_RECORDS=500000 $(GO) test -tags compat -count 1 -timeout 1h -v -run '^TestFranzOwn$$' ./compat
 	$(MAKE) fuzz FUZZTIME=1000000x
 	WEIR_SEEDS=20000 $(GO) test -count 1 -timeout 3h -run '^Test(CleanModel|CleanModelCrash|CrashEverywhere)$$' ./internal/commitlog ./internal/partition
 

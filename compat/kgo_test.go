@@ -46,7 +46,7 @@ var notJudged = map[string]string{
 func TestFranzOwn(t *testing.T) {
 	bin := franzOwnTests(t)
 	b := startBroker(t)
-	records := os.Getenv("KGO_TEST_RECORDS") // 500,000 when not set, which nightly runs
+	records := os.Getenv("KGO_TEST_RECORDS") // nightly sets the 500,000 that they like
 	if records == "" {
 		records = "100000"
 	}

@@ -1,4 +1,5 @@
 """kafka-python as judge: kafka_python_judge.py BOOTSTRAP PREFIX, or, as a member of a group, BOOTSTRAP member GROUP TOPIC."""
+import logging
 import os
 import signal
 import sys
@@ -36,10 +37,19 @@ def refused(error, f, *args, **kwargs):
 
 
 def consumer(group=None, *topics, **conf):
-    return KafkaConsumer(*topics, bootstrap_servers=boot, group_id=group, auto_offset_reset="earliest", **{"enable_auto_commit": False, "session_timeout_ms": 6000, "heartbeat_interval_ms": 500, "fetch_max_wait_ms": 200, **conf})
+    # A member that assigns before it knows the topic joins again while the metadata comes, and kafka-python 3.0.12 then sometimes
+    # waits for ever although every request has been answered (compat/FINDINGS.md): so it knows the topics first.
+    c = KafkaConsumer(bootstrap_servers=boot, group_id=group, auto_offset_reset="earliest", **{"enable_auto_commit": False, "session_timeout_ms": 6000, "heartbeat_interval_ms": 500, "fetch_max_wait_ms": 200, **conf})
+    for t in topics:
+        until(20, lambda: c.partitions_for_topic(t))
+    if topics:
+        c.subscribe(topics)
+    return c
 
 
 def member(group, topic):
+    if os.environ.get("JUDGE_LOG"):
+        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     stop = []
     signal.signal(signal.SIGTERM, lambda *a: stop.append(1))
     how = CooperativeStickyAssignor if os.environ.get("JUDGE_STRATEGY") == "cooperative-sticky" else RangePartitionAssignor
