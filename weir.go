@@ -322,6 +322,7 @@ func (s *Server) open(ctx context.Context, fs disk.FS, advertised []metadata.Lis
 	})
 	s.wire = wire.NewServer(s.broker, s.broker.Table(), s.wireOptions(set))
 	sources := s.broker.Sources()
+	sources.LogFiles = func() (open, max int) { return s.parts.LogFiles(), s.logFiles() }
 	sources.FrameBytes, sources.Clients = s.wire.FrameBytes, s.wire.EachSoftware
 	set.Attach(sources)
 	q.Watch(s.follow)

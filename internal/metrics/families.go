@@ -65,6 +65,8 @@ var (
 	fConnKilled      = declare(counter, "weir_connections_killed_total", "Connections the broker closed: idle, stalled, unread, malformed, unsupported, failed.", "listener", "reason")
 	fClients         = declare(gauge, "weir_client_connections", "Open connections by the client software they named (KIP-511).", "software", "version")
 	fFrameMemory     = declare(gauge, "weir_frame_memory_bytes", "Memory held by large requests in work or on their way in.")
+	fLogFiles        = declare(gauge, "weir_log_open_files", "Files of logs that are open; a log that nobody uses holds none.")
+	fLogFilesMax     = declare(gauge, "weir_log_open_files_max", "Most of those allowed now, beside the open connections; 0: no bound.")
 	fFrameMemoryMax  = declare(gauge, "weir_frame_memory_max_bytes", "Most of that memory allowed at one time (queued.max.request.bytes).")
 	fPartitions      = declare(gauge, "kafka_server_replicamanager_partitioncount", "Partitions on this broker.")
 	fLeaders         = declare(gauge, "kafka_server_replicamanager_leadercount", "Partitions this broker leads.")

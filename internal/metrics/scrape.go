@@ -11,6 +11,7 @@ import (
 type Sources struct {
 	Broker     func() Broker
 	FrameBytes func() (used, max int64)
+	LogFiles   func() (open, max int) // files of logs; max 0: no bound
 	// Clients counts open connections by client software name and version, as
 	// the clients gave them.
 	Clients    func(yield func(name, version string, n int) bool)
@@ -67,7 +68,7 @@ func (s *Set) Attach(src Sources) {
 type scrape struct{ set *Set }
 
 var scraped = []*family{
-	fClients, fFrameMemory, fFrameMemoryMax,
+	fClients, fFrameMemory, fFrameMemoryMax, fLogFiles, fLogFilesMax,
 	fPartitions, fLeaders, fUnderReplicated, fUnderMinISR, fAtMinISR, fOfflineReplicas, fReassigning,
 	fPurgatory, fBrokerState, fController, fOfflineParts, fGlobalTopics, fGlobalParts, fImbalance, fActiveBrokers, fFencedBrokers,
 	fLogSize, fLogStart, fLogEnd, fLogSegments, fOfflineDirs, fTopicOffset, fTopicOldest,
@@ -93,6 +94,11 @@ func (c scrape) Collect(ch chan<- prometheus.Metric) {
 		used, most := src.FrameBytes()
 		emit(fFrameMemory, used)
 		emit(fFrameMemoryMax, most)
+	}
+	if src.LogFiles != nil {
+		open, most := src.LogFiles()
+		emit(fLogFiles, int64(open))
+		emit(fLogFilesMax, int64(most))
 	}
 	if src.Broker != nil {
 		c.broker(src.Broker(), emit)

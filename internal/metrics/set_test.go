@@ -91,6 +91,7 @@ func TestCounts(t *testing.T) {
 	s.Attach(Sources{
 		Broker:     func() Broker { return Broker{State: 3, Leaders: 2, ActiveController: true} },
 		FrameBytes: func() (int64, int64) { return 1, 2 },
+		LogFiles:   func() (int, int) { return 3, 4 },
 		Clients:    func(yield func(string, string, int) bool) { yield("apache-kafka-java", "4.4.0", 2) },
 		Partitions: func(yield func(Partition) bool) {
 			yield(Partition{Topic: "orders", Partition: 1, Leader: true, Start: 5, End: 9, HighWatermark: 8, Bytes: 400, Segments: 1})
@@ -118,7 +119,9 @@ func TestCounts(t *testing.T) {
 		"kafka_consumergroup_lag,consumergroup=g,partition=1,topic=orders":                       2,
 		"kafka_consumergroup_current_offset,consumergroup=g,partition=0,topic=orders":            6,
 		"weir_client_connections,software=apache-kafka-java,version=4.4.0":                       2,
-		"weir_frame_memory_bytes":                                                                1,
+		"weir_log_open_files":     3,
+		"weir_log_open_files_max": 4,
+		"weir_frame_memory_bytes": 1,
 	} {
 		if got, ok := p[key]; !ok || got != want {
 			t.Errorf("%s = %v (there: %v), want %v", key, got, ok, want)
