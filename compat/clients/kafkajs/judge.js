@@ -243,10 +243,14 @@ async function adminCalls () {
     await consumer.subscribe({ topics: [a], fromBeginning: true })
     let seen = 0
     await consumer.run({ eachMessage: async () => { seen++ } })
-    for (const until = Date.now() + 20000; !seen;) { assert(Date.now() < until, 'nothing read'); await sleep(20) }
+    for (const until = Date.now() + 20000; !seen;) {
+      assert(Date.now() < until, 'nothing read')
+      await sleep(20)
+    }
     const { groups } = await admin.listGroups()
     assert(groups.some((g) => g.groupId === groupId && g.protocolType === 'consumer'), 'not listed')
-    const { groups: [d, none] } = await admin.describeGroups([groupId, groupId + '-none'])
+    const described = (await admin.describeGroups([groupId, groupId + '-none'])).groups
+    const [d, none] = [groupId, groupId + '-none'].map((id) => described.find((g) => g.groupId === id)) // Kafka answers in any order
     assert(d.state === 'Stable' && d.members.length === 1 && none.state === 'Dead', d.state, none.state)
     const parts = AssignerProtocol.MemberAssignment.decode(d.members[0].memberAssignment).assignment[a]
     assert(parts.length === 4, parts)
