@@ -4,7 +4,7 @@ package compat
 
 // Shows: 10,000 partitions are made, filled, found again after kill -9, watched and
 // stopped within generous bounds of time, memory and descriptors. The figures that
-// count are in docs/performance.md; B208: one consumer takes all of 2,000 and more.
+// count are in docs/performance.md.
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-func TestTenThousandPartitions(t *testing.T) { // B208
+func TestTenThousandPartitions(t *testing.T) {
 	if onKafka {
 		t.Skip("Kafka takes 22 s, 1,250 MiB, and 70 s after the kill")
 	}
