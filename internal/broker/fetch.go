@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/weirmq/weir/internal/batch"
+	"github.com/weirmq/weir/internal/disk"
 	"github.com/weirmq/weir/internal/kafka"
 	"github.com/weirmq/weir/internal/metadata"
 	"github.com/weirmq/weir/internal/partition"
@@ -78,6 +79,7 @@ func (b *Broker) fetch(r *wire.Request, req *kmsg.FetchRequest) wire.Response {
 	if answer || got >= int64(req.MinBytes) || req.MaxWaitMillis <= 0 || f.empty() {
 		return f.respond()
 	}
+	f.release() // it is read again; the wait may be long
 	f.w = partition.NewWaiter(int64(req.MinBytes) - got)
 	f.deadline = now.Add(time.Duration(req.MaxWaitMillis) * time.Millisecond)
 	if ses != nil {
@@ -185,7 +187,7 @@ func (f *fetch) locate(img *metadata.Image) {
 // readAll reads the partitions in order. It returns the bytes that are there, and
 // whether something must be told at once: an error, a divergence.
 func (f *fetch) readAll() (got int64, answer bool) {
-	left := f.maxBytes
+	left, files, loaded := f.maxBytes, 0, int64(0)
 	first := true // the first partition with data gives its first batch whole (KIP-74)
 	for i := range f.parts {
 		fp := &f.parts[i]
@@ -202,6 +204,9 @@ func (f *fetch) readAll() (got int64, answer bool) {
 		read, err := fp.p.Read(kafka.Offset(fp.ask.FetchOffset), lastFetched, limit, first, f.committed)
 		fp.read = read
 		fp.code = kafka.NoError
+		if disk.IsNoDescriptor(err) {
+			left, first, err = 0, false, nil // what is left is told as if the answer were full
+		}
 		if err != nil {
 			fp.code = f.b.code(err, "fetch", "partition", fp.p.TP.String(), "offset", fp.ask.FetchOffset)
 			fp.read = partition.Read{HighWatermark: -1, Stable: -1, LogStart: -1} // as Kafka: an error tells no offsets
@@ -213,14 +218,38 @@ func (f *fetch) readAll() (got int64, answer bool) {
 			bound = read.Stable
 		}
 		fp.more = kafka.Offset(fp.ask.FetchOffset) < bound
-		if read.Bytes > 0 {
-			first = false
-			left -= int(read.Bytes)
-			got += read.Bytes
+		if read.Bytes == 0 {
+			continue
 		}
+		if files++; files > answerFiles {
+			if loaded += read.Bytes; read.Bytes > loadMost || loaded > loadedMost {
+				read.Slice.Region.Release()
+				fp.read.Slice.Region, fp.read.Bytes, fp.read.Aborted = disk.Region{}, 0, nil
+				left = 0
+				continue
+			}
+			if fp.read.Slice.Region, err = read.Slice.Region.Load(); err != nil {
+				fp.code = f.b.code(err, "fetch", "partition", fp.p.TP.String(), "offset", fp.ask.FetchOffset)
+				fp.read = partition.Read{HighWatermark: -1, Stable: -1, LogStart: -1}
+				answer = true
+				continue
+			}
+		}
+		first = false
+		left -= int(read.Bytes)
+		got += read.Bytes
 	}
 	return got, answer
 }
+
+// An answer holds the files of its records until it is sent, and each takes a
+// descriptor. From answerFiles partitions on, records of up to loadMost bytes are
+// read at once, loadedMost in all, and what is larger waits for the next fetch.
+const (
+	answerFiles = 64
+	loadMost    = 64 << 10
+	loadedMost  = 2 << 20
+)
 
 // release gives back what was read.
 func (f *fetch) release() {

@@ -68,9 +68,11 @@ func newFetching(tb testing.TB, n int) *fetching {
 
 func (f *fetching) part(n int32) *partition.Partition { return f.m.Get(kafka.TopicID{7}, n) }
 
-func (f *fetching) append(n int32) {
+func (f *fetching) append(n int32) { f.appendSize(n, 5) }
+
+func (f *fetching) appendSize(n int32, size int) {
 	b := batch.NewBuilder(batch.BuilderOptions{NowMs: 1, ProducerID: kafka.NoProducer, ProducerEpoch: -1, BaseSequence: -1})
-	b.Add(1, nil, []byte("value"))
+	b.Add(1, nil, make([]byte, size))
 	if _, err := f.part(n).Append(time.Now(), b.Bytes(), -1); err != nil {
 		f.Fatal(err)
 	}
@@ -225,6 +227,67 @@ func TestSessionWaitsForChanges(t *testing.T) {
 	}
 	if got := f.answer(p.Response(time.Now())); len(got) != 5 || got[0].ErrorCode != int16(kafka.ErrUnknownTopicID) {
 		t.Fatalf("%v", got)
+	}
+}
+
+// An answer holds few files, however many partitions have news, and the others come
+// with the next.
+func TestAnswerHoldsFewFiles(t *testing.T) {
+	const n = 200
+	f := newFetching(t, n)
+	look := func(req *kmsg.FetchRequest) (files, told int) {
+		req.MaxBytes = 50 << 20
+		r := f.b.fetch(nil, req)
+		for _, p := range r.Raw.Parts {
+			if p.Region.Len > 0 && p.Region.File.Name() != "memory" {
+				files++
+			}
+
+		}
+		for _, p := range f.answer(r) {
+			if len(p.RecordBatches) > 0 {
+				told++
+			}
+		}
+		return files, told
+	}
+	for i := range int32(n) {
+		f.append(i)
+	}
+	if files, told := look(f.request(true)); files != answerFiles || told != n {
+		t.Errorf("small records: %d files, %d partitions told", files, told)
+	}
+	for i := range int32(n) {
+		f.appendSize(i, 100<<10)
+	}
+	seen := 0
+	var asks []kmsg.FetchRequestTopicPartition
+	for i := range int32(n) {
+		asks = append(asks, ask(i, 1))
+	}
+	for round := 0; seen < n && round < 10; round++ {
+		req := f.request(false, asks...)
+		req.MaxBytes = 50 << 20
+		asks = nil
+		r := f.b.fetch(nil, req)
+		held := 0
+		for _, p := range r.Raw.Parts {
+			if p.Region.Len > 0 && p.Region.File.Name() != "memory" {
+				held++
+			}
+		}
+		if held > answerFiles {
+			t.Fatalf("round %d: %d files held", round, held)
+		}
+		for i, p := range f.answer(r) {
+			if len(p.RecordBatches) > 0 {
+				seen++
+				asks = append(asks, ask(i, 2))
+			}
+		}
+	}
+	if seen != n {
+		t.Errorf("large records of %d of %d partitions", seen, n)
 	}
 }
 

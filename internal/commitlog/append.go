@@ -238,7 +238,7 @@ func (l *Log) createSegment(base kafka.Offset, nowMs int64) (*segment, error) {
 	s := l.newSegment(base, nowMs)
 	s.active, s.timeKnown = true, true
 	s.txn.loaded = true
-	s.shared.Store(disk.NewShared(f))
+	s.shared.Store(disk.NewShared(l.files.count(f)))
 	s.used.Store(true)
 	if over := l.files.add(s); over > 0 {
 		l.files.shrink(over, s)

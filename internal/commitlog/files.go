@@ -2,8 +2,13 @@ package commitlog
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/weirmq/weir/internal/disk"
 )
 
 // Files is the book of segment files that are open, over all logs of a process. It
@@ -16,7 +21,8 @@ type Files struct {
 	max func() int
 	log *slog.Logger
 
-	dirty sync.Mutex // one batch of syncs at a time
+	live  atomic.Int64 // files open, those too that their log let go and a reader still holds
+	dirty sync.Mutex   // one batch of syncs at a time
 
 	mu     sync.Mutex
 	open   []*segment
@@ -41,6 +47,47 @@ func (fs *Files) Open() int {
 	fs.mu.Lock()
 	defer fs.mu.Unlock()
 	return len(fs.open)
+}
+
+// counted is an open file of the book.
+type counted struct {
+	disk.File
+	files *Files
+}
+
+func (c counted) Close() error {
+	c.files.live.Add(-1)
+	return c.File.Close()
+}
+
+// count makes f one of the open files until it is closed.
+func (fs *Files) count(f disk.File) disk.File {
+	if fs == nil {
+		return f
+	}
+	fs.live.Add(1)
+	return counted{f, fs}
+}
+
+// errBusy is a lack of descriptors of our own making.
+var errBusy = fmt.Errorf("log files in use by readers: %w", syscall.EMFILE)
+
+// admit makes room for a reader's file. Without room it is an error: answers under
+// way hold their files until they are sent, and more of them must not take what
+// writers and flushes need.
+func (fs *Files) admit() error {
+	if fs == nil || fs.max == nil {
+		return nil
+	}
+	n := int64(fs.max())
+	if n <= 0 || fs.live.Load() < n {
+		return nil
+	}
+	fs.shrink(1, nil)
+	if fs.live.Load() < n {
+		return nil
+	}
+	return errBusy
 }
 
 // add enters a segment whose file was opened; how many files are too many now.

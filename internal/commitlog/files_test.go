@@ -240,3 +240,52 @@ func TestNoDescriptorIsNoDamageB178(t *testing.T) {
 		t.Fatalf("%v, flushed %d", err, l.Flushed())
 	}
 }
+
+// Answers under way hold files that their logs have let go. They count, a reader
+// without room is sent away, and a writer is not.
+func TestReadersAreAdmitted(t *testing.T) {
+	files := NewFiles(bound(4), nil)
+	logs := fleet(t, disk.NewMem(1), 10, files, nil)
+	var held []Slice
+	refused := 0
+	for _, l := range logs {
+		if _, err := l.Append(time.Now(), recs(1000, 1, 10), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, l := range logs {
+		sl, err := l.Read(0, 1, 1<<20, true)
+		switch {
+		case err == nil:
+			held = append(held, sl)
+		case disk.IsNoDescriptor(err):
+			refused++
+		default:
+			t.Fatal(err)
+		}
+	}
+	if len(held) == 0 || refused == 0 || files.live.Load() > 5 {
+		t.Errorf("%d answers, %d sent away, %d files open", len(held), refused, files.live.Load())
+	}
+	for _, l := range logs {
+		if _, err := l.Append(time.Now(), recs(1000, 1, 10), 0); err != nil {
+			t.Fatal("writer:", err)
+		}
+	}
+	for _, sl := range held {
+		sl.Region.Release()
+	}
+	for i, l := range logs {
+		sl, err := l.Read(0, 2, 1<<20, true)
+		if err != nil {
+			t.Fatalf("log %d: %v", i, err)
+		}
+		sl.Region.Release()
+		if err := l.Close(true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := files.live.Load(); n != 0 {
+		t.Errorf("%d files open at the end", n)
+	}
+}

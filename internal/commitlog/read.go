@@ -19,7 +19,8 @@ type Slice struct {
 // that begin below bound, at most maxBytes of them and at most to the end of one
 // segment. The first batch may begin below from. A batch at the limit is cut, as
 // Kafka does; with minOne the first is whole whatever its size. Error:
-// kafka.ErrOffsetOutOfRange outside [LogStart, End].
+// kafka.ErrOffsetOutOfRange outside [LogStart, End]; disk.IsNoDescriptor when answers
+// under way hold too many files.
 func (l *Log) Read(from, bound kafka.Offset, maxBytes int, minOne bool) (Slice, error) {
 	for try := 0; ; try++ {
 		gen := l.gen.Load()
@@ -68,7 +69,7 @@ func (l *Log) read(from, bound kafka.Offset, maxBytes int, minOne bool) (Slice, 
 
 // read answers from one segment; ok is false when it has nothing at or above from.
 func (s *segment) read(from, bound kafka.Offset, maxBytes int, minOne bool) (Slice, bool, error) {
-	f, err := s.acquire()
+	f, err := s.acquireToRead()
 	if err != nil {
 		if isNotExist(err) {
 			err = errors.Join(ErrGone, err)

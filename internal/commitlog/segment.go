@@ -88,6 +88,17 @@ func (s *segment) acquire() (*disk.Shared, error) {
 	return f, err
 }
 
+// acquireToRead is acquire for an answer that may be long on its way. Where too many
+// files are held already the error is disk.IsNoDescriptor: try again later.
+func (s *segment) acquireToRead() (*disk.Shared, error) {
+	if s.shared.Load() == nil {
+		if err := s.l.files.admit(); err != nil {
+			return nil, err
+		}
+	}
+	return s.acquire()
+}
+
 // open opens the file, unless another has meanwhile; over is how many files are
 // open beyond the bound.
 func (s *segment) open() (sh *disk.Shared, over int, err error) {
@@ -103,7 +114,7 @@ func (s *segment) open() (sh *disk.Shared, over int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	sh = disk.NewShared(f)
+	sh = disk.NewShared(s.l.files.count(f))
 	sh.Acquire()
 	s.shared.Store(sh)
 	s.used.Store(true)

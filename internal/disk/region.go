@@ -73,6 +73,32 @@ type Region struct {
 	shared *Shared // nil: the file's life is not ours
 }
 
+// memory is a file of bytes that are at hand.
+type memory struct {
+	File
+	b []byte
+}
+
+func (m memory) ReadAt(p []byte, off int64) (int, error) {
+	n := copy(p, m.b[min(off, int64(len(m.b))):])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (memory) Name() string        { return "memory" }
+func (memory) Fd() (uintptr, bool) { return 0, false }
+
+// Load reads the region into memory and gives the file back: a region that is the
+// same to whoever reads it, and holds no descriptor. The receiver is released, also
+// with an error.
+func (r Region) Load() (Region, error) {
+	b, err := r.Bytes()
+	r.Release()
+	return Region{File: memory{b: b}, Len: int64(len(b))}, err
+}
+
 // Retain takes one more reference, for a second holder.
 func (r Region) Retain() Region {
 	if r.shared != nil && !r.shared.Acquire() {

@@ -57,6 +57,24 @@ func TestScarceB178(t *testing.T) {
 	})
 }
 
+func TestLoad(t *testing.T) {
+	both(t, func(t *testing.T, fsys FS, dir string) {
+		f, err := fsys.Create(filepath.Join(dir, "f"))
+		must(t, err)
+		_, err = f.WriteAt([]byte("0123456789"), 0)
+		must(t, err)
+		sh := NewShared(f)
+		r, _ := sh.Region(2, 5)
+		m, err := r.Load()
+		must(t, err)
+		must(t, sh.Release())
+		if b, err := m.Bytes(); string(b) != "23456" || err != nil || sh.Acquire() {
+			t.Errorf("%q, %v; the file is closed: %t", b, err, !sh.Acquire())
+		}
+		m.Release()
+	})
+}
+
 func TestMkdir(t *testing.T) {
 	both(t, func(t *testing.T, fsys FS, dir string) {
 		must(t, fsys.Mkdir(filepath.Join(dir, "a")))
