@@ -521,6 +521,7 @@ func FuzzRecover(f *testing.F) {
 	f.Add(whole, []byte{}, []byte{}, true)
 	f.Add(whole[:len(whole)-3], []byte{0, 0, 0, 1, 0, 0, 0, 0}, make([]byte, 12), false)
 	f.Add(append(whole, make([]byte, 100)...), make([]byte, 7), make([]byte, 24), false)
+	f.Add(append([]byte{'1'}, whole...), []byte{}, []byte{}, false) // a whole batch behind damage
 	f.Fuzz(func(t *testing.T, log, index, times []byte, clean bool) {
 		mem := disk.NewMem(1)
 		if err := mem.MkdirAll("d/t-0"); err != nil {
@@ -533,11 +534,22 @@ func FuzzRecover(f *testing.F) {
 		}
 		cfg := Config{FS: mem, Dir: "d/t-0", TP: kafka.TopicPartition{Topic: "t"}, Options: DefaultOptions(), Now: t0, Clean: clean}
 		l, err := Open(cfg)
-		if err != nil {
-			var ce *CorruptError
-			if clean && errors.As(err, &ce) {
-				return // damage in what a clean close vouched for
+		var ce *CorruptError
+		switch {
+		case errors.As(err, &ce) && clean:
+			return // damage in what a clean close vouched for
+		case errors.As(err, &ce):
+			// Damage with whole batches behind it is refused, and the way out the error names opens the log.
+			if !strings.Contains(err.Error(), acceptFile) {
+				t.Fatalf("the error names no way out: %v", err)
 			}
+			if err := mem.WriteAtomic("d/t-0/"+acceptFile, nil); err != nil {
+				t.Fatal(err)
+			}
+			if l, err = Open(cfg); err != nil {
+				t.Fatal(err)
+			}
+		case err != nil:
 			t.Fatal(err)
 		}
 		end, size := l.End(), l.Size()
