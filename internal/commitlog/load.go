@@ -154,7 +154,8 @@ func (op *opening) rebuildEpochs() error {
 	return nil
 }
 
-// walk calls fn for the batches of a segment that end at or above from.
+// walk calls fn for the batches of a segment that end at or above from. What fn
+// finds wrong with a batch is told with its file and place.
 func (l *Log) walk(s *segment, from kafka.Offset, fn func(b found) error) error {
 	f, err := s.acquire()
 	if err != nil {
@@ -186,6 +187,10 @@ func (l *Log) walk(s *segment, from kafka.Offset, fn func(b found) error) error 
 			continue
 		}
 		if err := fn(b); err != nil {
+			var named *CorruptError
+			if isDamage(err) && !errors.As(err, &named) {
+				return damageAt(f.Name(), b.pos, err)
+			}
 			return err
 		}
 	}
