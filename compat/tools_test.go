@@ -93,7 +93,7 @@ func toolTopics(t *testing.T) {
 		return out, strings.Contains(out, "PartitionCount: 5")
 	})
 	for _, flag := range []string{"--under-replicated-partitions", "--unavailable-partitions", "--under-min-isr-partitions"} {
-		if out := tool(t, "kafka-topics", "--describe", flag); strings.Contains(out, "Topic:") {
+		if out := tool(t, "kafka-topics", "--describe", "--topic", topic, flag); strings.Contains(out, "Topic:") {
 			t.Errorf("%s: %s", flag, out)
 		}
 	}

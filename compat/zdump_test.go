@@ -59,7 +59,9 @@ func TestZDumpLog(t *testing.T) {
 			case ext == ".log" && strings.HasPrefix(dir, "__transaction_state-"):
 				byKind["--transaction-log-decoder"] = append(byKind["--transaction-log-decoder"], path)
 			case ext == ".log":
-				byKind["--deep-iteration"] = append(byKind["--deep-iteration"], path)
+				if info, err := d.Info(); err == nil && info.Size() > 0 {
+					byKind["--deep-iteration"] = append(byKind["--deep-iteration"], path)
+				}
 			case ext == ".index" || ext == ".timeindex":
 				byKind["--index-sanity-check"] = append(byKind["--index-sanity-check"], path)
 				byKind["--verify-index-only"] = append(byKind["--verify-index-only"], path)
@@ -89,8 +91,9 @@ func TestZDumpLog(t *testing.T) {
 			dumped, file := 0, ""
 			for line := range strings.Lines(out) {
 				if rest, ok := strings.CutPrefix(line, "Dumping "); ok {
-					file = strings.TrimSpace(rest)
+					file = strings.TrimSpace(rest) // a topic may be called anything
 					dumped++
+					continue
 				}
 				if strings.HasPrefix(line, "| ") && kind == "--deep-iteration" {
 					continue // the records themselves
