@@ -21,6 +21,9 @@ func main() {
 }
 
 func run(ctx context.Context, args []string) error {
+	if len(args) > 0 && args[0] == floorArg {
+		return floorServe(args[1:])
+	}
 	fs := flag.NewFlagSet("bench", flag.ContinueOnError)
 	var targets []target
 	fs.Func("t", "`NAME=HOST:PORT[@PID]`, once per broker; the first is the base", func(s string) error {
@@ -37,9 +40,13 @@ func run(ctx context.Context, args []string) error {
 		for _, c := range cases {
 			fmt.Fprintf(fs.Output(), "  %-16s %s\n", c.name, c.what)
 		}
+		fmt.Fprintln(fs.Output(), "bench [-s SCALE] floor: what reading, writing to files and answering cost here without any broker")
 	}
 	if err := fs.Parse(args); err != nil {
 		return err
+	}
+	if fs.NArg() == 1 && fs.Arg(0) == "floor" {
+		return floor(ctx, *scale)
 	}
 	if len(targets) == 0 || *rounds < 1 || *scale <= 0 {
 		fs.Usage()

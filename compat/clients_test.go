@@ -242,6 +242,9 @@ func dance(t *testing.T, adm *kadm.Client, strategy string, argv []string) {
 				<-d.done
 				d.cmd.Wait()
 			}
+			if strings.Contains(d.said.String(), "Request timed out after") {
+				t.Error("a member waited in vain for an answer")
+			}
 			if t.Failed() {
 				t.Logf("a member says:\n%s", d.said)
 			}
@@ -260,7 +263,7 @@ func dance(t *testing.T, adm *kadm.Client, strategy string, argv []string) {
 	alive := map[*dancer]bool{}
 	members := func(n int) {
 		t.Helper()
-		eventually(t, 60*time.Second, fmt.Sprint(n, " members"), func() (string, bool) {
+		eventually(t, 2*time.Minute, fmt.Sprint(n, " members"), func() (string, bool) { // a judge may begin anew
 			for d := range alive {
 				select {
 				case <-d.done:

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // segmentFiles names the .log files of a topic's partition 0, in order.
@@ -78,13 +79,14 @@ func TestZDumpLog(t *testing.T) {
 		t.Error("no segment was left to read")
 	}
 	for kind, paths := range byKind {
-		t.Logf("%s: %d files", kind, len(paths))
 		for chunk := range slices.Chunk(paths, 400) {
 			args := []string{"kafka-dump-log", kind, "--files", strings.Join(chunk, ",")}
 			if kind == "--offsets-decoder" || kind == "--transaction-log-decoder" {
 				args = append(args, "--deep-iteration")
 			}
+			began := time.Now()
 			out, err := tryRun("", kafka, args...)
+			t.Logf("%s: %d files, %d MiB said in %v", kind, len(chunk), len(out)>>20, time.Since(began).Round(time.Second))
 			if err != nil {
 				t.Errorf("%s: %v\n%s", kind, err, out[max(0, len(out)-3000):])
 			}
