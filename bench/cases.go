@@ -33,7 +33,8 @@ var cases = []benchCase{
 	{"half-load", "5,000 records/s of 1 KiB, acks=1: from due time to arrival", paced},
 	{"one-record", "20 producers, one record of 100 B in flight each, acks=1", tiny},
 	{"partitions", "1 KiB over 6 and over 1,000 partitions, acks=1", spread},
-	{"fsync", "flush.messages=1, acks=1, 100 B: 1 producer and 100, one record in flight each", fsync},
+	{"one-record-raw", "100 connections without a client library, one record of 100 B in flight each, acks=1", tinyRaw},
+	{"fsync", "flush.messages=1, acks=1, 100 B: 1 connection and 100 without a client library, one record in flight each", fsync},
 }
 
 func scaled(n int64, scale float64) int64 { return max(1, int64(float64(n)*scale)) }
@@ -113,6 +114,16 @@ func tiny(ctx context.Context, t target, topic string, scale float64) (out []fig
 	})
 }
 
+func tinyRaw(ctx context.Context, t target, topic string, scale float64) (out []figure, err error) {
+	load := rawLoad{clients: 100, size: 100, records: scaled(400_000, scale)}
+	return out, t.withTopic(ctx, topic, 1, nil, func() error {
+		cpu := t.cpu()
+		p, err := load.run(ctx, t.boot, topic)
+		out = t.costs(cpu, p.records, append(quantiles(p.latency), figure{"records/s", float64(p.records) / p.took.Seconds(), true})...)
+		return err
+	})
+}
+
 func spread(ctx context.Context, t target, topic string, scale float64) ([]figure, error) {
 	var out []figure
 	for _, partitions := range []int{6, 1000} {
@@ -139,7 +150,7 @@ func fsync(ctx context.Context, t target, topic string, scale float64) ([]figure
 	rates := map[int]float64{}
 	every := "1"
 	for _, clients := range []int{1, 100} {
-		load := producing{clients: clients, size: 100, records: scaled(int64(1000+100*clients), scale), batch: 1 << 20, acks: kgo.LeaderAck(), closedLoop: true}
+		load := rawLoad{clients: clients, size: 100, records: scaled(int64(2000+1000*clients), scale)}
 		name := fmt.Sprintf("%s-%d", topic, clients)
 		err := t.withTopic(ctx, name, 1, map[string]*string{"flush.messages": &every}, func() error {
 			p, err := load.run(ctx, t.boot, name)
