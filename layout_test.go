@@ -72,6 +72,7 @@ var rooms = []room{
 	{"lab", false, []string{"kafka", "config", "metrics", franz, histogram, prometheus, xsys, xsync}},
 	{"host", false, []string{"kafka", "config", "advise", "lab", xsys}},
 	{"tools", false, []string{"kafka", "batch", "config", "disk", "commitlog", "quorum", "lab", franz, histogram, cobra, pflag}},
+	{"kafkatools", false, []string{"kafka", "batch", "config", "disk", "commitlog", "tools", franz}},
 	{"console", false, []string{"kafka", "config", "metadata", "metrics", "advise", "lab", prometheus}},
 	{"sim", false, []string{"kafka", "batch", "config", "machine", "metadata", "replica", "group", "txn", "auth",
 		"metrics", "disk", "commitlog", "partition", "quorum", "wire", "broker", kmsg, raft}},

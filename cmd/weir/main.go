@@ -9,13 +9,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weirmq/weir/internal/kafkatools"
 	"github.com/weirmq/weir/internal/tools"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals...)
 	in := tools.IO{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ()}
-	code := tools.Execute(ctx, root(in), in)
+	var code int
+	if name, args, ok := kafkaTool(os.Args); ok {
+		code = kafkatools.Run(ctx, name, args, in)
+	} else {
+		code = tools.Execute(ctx, root(in), in)
+	}
 	stop()
 	os.Exit(code)
 }
@@ -31,12 +37,14 @@ func root(in tools.IO) *cobra.Command {
   weir topic create orders --partitions 3      make a topic
   echo hello | weir produce orders             write
   weir consume orders -o beginning -e          read to the end
+  weir kafka-topics --help                     Kafka's own tools, by their names; docs/tools.md
 
 Exit codes: 0 done, 1 the thing asked for failed, 2 usage or configuration, 3 partly done.`,
 	}
 	c.CompletionOptions.HiddenDefaultCmd = true
 	c.AddCommand(serveCommand(in))
 	c.AddCommand(tools.Commands(in)...)
+	c.AddCommand(linkToolsCommand(in))
 	return c
 }
 
