@@ -81,7 +81,7 @@ var rooms = []room{
 // Files of an edge room that are held to a pure room's rules.
 var pureFiles = map[string][]string{
 	"lab": {"schedule.go", "payload.go", "sizes.go", "keys.go", "latency.go", "interval.go", "warmup.go", "compare.go", "ramp.go", "rules.go",
-		"knee.go"},
+		"knee.go", "stamp.go"},
 }
 
 // Refused in pure rooms unless their row names it: the world outside, and
