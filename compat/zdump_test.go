@@ -7,6 +7,7 @@ package compat
 // the directories of every broker of this run.
 
 import (
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -28,6 +29,28 @@ func segmentFiles(t testing.TB, logs, topic string) []string {
 	}
 	slices.Sort(paths)
 	return paths
+}
+
+const shallow = "batches only"
+
+// recordsIn counts a segment's records by its batches' headers.
+func recordsIn(t testing.TB, path string) int {
+	t.Helper()
+	f, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return 0 // of a topic that was deleted
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	n, head := 0, make([]byte, 61)
+	for at := int64(0); ; at += 12 + int64(binary.BigEndian.Uint32(head[8:])) {
+		if _, err := f.ReadAt(head, at); err != nil {
+			return n
+		}
+		n += int(binary.BigEndian.Uint32(head[57:]))
+	}
 }
 
 var dumpComplaint = regexp.MustCompile(`(?im)^.*(exception|mismatch|corrupt|invalid|could not|failed|isvalid: false|error).*$`)
@@ -60,12 +83,17 @@ func TestZDumpLog(t *testing.T) {
 			case ext == ".log" && strings.HasPrefix(dir, "__transaction_state-"):
 				byKind["--transaction-log-decoder"] = append(byKind["--transaction-log-decoder"], path)
 			case ext == ".log":
-				if info, err := d.Info(); err == nil && info.Size() > 0 {
+				switch n := recordsIn(t, path); {
+				case n > 300_000: // the tool writes a line for each, 25,000 a second
+					byKind[shallow] = append(byKind[shallow], path)
+				case n > 0:
 					byKind["--deep-iteration"] = append(byKind["--deep-iteration"], path)
 				}
 			case ext == ".index" || ext == ".timeindex":
 				byKind["--index-sanity-check"] = append(byKind["--index-sanity-check"], path)
-				byKind["--verify-index-only"] = append(byKind["--verify-index-only"], path)
+				if info, err := d.Info(); err == nil && info.Size() > 0 {
+					byKind["--verify-index-only"] = append(byKind["--verify-index-only"], path)
+				}
 			case ext == ".txnindex" || ext == ".snapshot":
 				byKind["--deep-iteration"] = append(byKind["--deep-iteration"], path)
 			}
@@ -79,8 +107,11 @@ func TestZDumpLog(t *testing.T) {
 		t.Error("no segment was left to read")
 	}
 	for kind, paths := range byKind {
-		for chunk := range slices.Chunk(paths, 400) {
-			args := []string{"kafka-dump-log", kind, "--files", strings.Join(chunk, ",")}
+		for chunk := range slices.Chunk(paths, 1000) {
+			args := []string{"kafka-dump-log", "--files", strings.Join(chunk, ",")}
+			if kind != shallow {
+				args = append(args, kind)
+			}
 			if kind == "--offsets-decoder" || kind == "--transaction-log-decoder" {
 				args = append(args, "--deep-iteration")
 			}
