@@ -126,7 +126,10 @@ func (j *javaTools) run(name, stdin string, args []string, alone bool) toolRun {
 		j.t.Fatalf("%s %q ended the JVM that runs many (mark it alone): %v", name, args, err)
 	}
 	code, _ := strconv.Atoi(fields[0])
-	text := func(s string) string { b, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(s, "-")); return string(b) }
+	text := func(s string) string {
+		b, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(s, "-"))
+		return string(b)
+	}
 	return toolRun{code, text(fields[1]), text(fields[2])}
 }
 
@@ -155,7 +158,7 @@ var toolMasks = []struct {
 	re   *regexp.Regexp
 	with string
 }{
-	{regexp.MustCompile(`(\d+ (?:steady state )?records sent), [\d.]+ records/sec \([\d.]+ MB/sec\), [\d.]+ ms avg latency, [\d.]+ ms max latency\.`), "$1, WINDOW."},
+	{regexp.MustCompile(`(\d+ (?:steady state )?records sent), [\d.]+ records/sec \([\d.]+ MB/sec\), [\d.]+ ms avg latency, [\d.]+ ms max latency\.`), "N records sent, WINDOW."},
 	{regexp.MustCompile(`(\d+ (?:steady state )?records sent), \d+\.\d{6} records/sec \(\d+\.\d\d MB/sec\), \d+\.\d\d ms avg latency, \d+\.\d\d ms max latency, \d+ ms 50th, \d+ ms 95th, \d+ ms 99th, \d+ ms 99\.9th\.`), "$1, TOTAL."},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3}`), "TIME"},
 	{regexp.MustCompile(`TIME, TIME, (\d+\.\d{4}), \d+\.\d{4}, (\d+), \d+\.\d{4}, \d+, \d+, \d+\.\d{4}, \d+\.\d{4}`), "TIME, TIME, $1, RATE, $2, RATES"},

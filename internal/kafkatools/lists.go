@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // splitList cuts a comma-separated list; empty parts are left out.
@@ -96,3 +97,7 @@ func parseUUID(s string) (id [16]byte, err error) {
 	}
 	return [16]byte(b), nil
 }
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+func millis(d time.Duration) string { return itoa(d.Milliseconds()) }

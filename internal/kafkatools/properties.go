@@ -41,16 +41,12 @@ func noSuchFile(path string, err error) error {
 	return &javaError{class: "java.io.IOException", message: err.Error()}
 }
 
-// merge adds key=value arguments; a later one wins.
-func (p properties) merge(args []string) error {
+// merge adds key=value arguments; a later one wins, and one without = is empty.
+func (p properties) merge(args []string) {
 	for _, a := range args {
-		k, v, ok := strings.Cut(a, "=")
-		if !ok || k == "" {
-			return illegalArgument("Invalid command line properties: '%s'", a)
-		}
+		k, v, _ := strings.Cut(a, "=")
 		p[k] = v
 	}
-	return nil
 }
 
 // get is the value of key, or what it is by default.

@@ -40,7 +40,9 @@ func (e *exit) Error() string { return strings.TrimSpace(e.stdout + e.stderr) }
 // toolTable are the tools by name. One with waits says why it cannot be run yet.
 func toolTable() map[string]func(*call) error {
 	return map[string]func(*call) error{
-		"kafka-topics": topics,
+		"kafka-topics":             topics,
+		"kafka-producer-perf-test": producerPerf,
+		"kafka-consumer-perf-test": consumerPerf,
 	}
 }
 
