@@ -28,6 +28,7 @@ type benchCase struct {
 
 var cases = []benchCase{
 	{"peak-200b", "2 producers, 200 B, 1 MiB batches, acks=1, 6 partitions: as many records a second as two cores carry, load included", peak},
+	{"peak-200b-raw", "4 connections without a client library, 200 B, 5 prepared batches of 900 KB under way on each, acks=1, 6 partitions", peakRaw},
 	{"fan-out", "100 producers and 500 consumers at once, 1 KiB, 100 partitions", fan},
 	{"end-to-end", "one record of 100 B in flight, acks=all: from send to arrival", inFlight},
 	{"half-load", "5,000 records/s of 1 KiB, acks=1: from due time to arrival", paced},
@@ -62,6 +63,17 @@ func quantiles(h *hdrhistogram.Histogram) []figure {
 func peak(ctx context.Context, t target, topic string, scale float64) (out []figure, err error) {
 	load := producing{clients: 2, size: 200, records: scaled(8_000_000, scale), batch: 1 << 20, linger: 5 * time.Millisecond, acks: kgo.LeaderAck()}
 	return out, t.withTopic(ctx, topic, 6, nil, func() error {
+		cpu := t.cpu()
+		p, err := load.run(ctx, t.boot, topic)
+		out = t.costs(cpu, p.records, figure{"records/s", float64(p.records) / p.took.Seconds(), true})
+		return err
+	})
+}
+
+func peakRaw(ctx context.Context, t target, topic string, scale float64) (out []figure, err error) {
+	load := rawLoad{clients: 4, size: 200, perBatch: 4300, partitions: 6, window: 5}
+	load.records = scaled(4000, scale) * load.perBatch
+	return out, t.withTopic(ctx, topic, load.partitions, nil, func() error {
 		cpu := t.cpu()
 		p, err := load.run(ctx, t.boot, topic)
 		out = t.costs(cpu, p.records, figure{"records/s", float64(p.records) / p.took.Seconds(), true})
@@ -115,7 +127,7 @@ func tiny(ctx context.Context, t target, topic string, scale float64) (out []fig
 }
 
 func tinyRaw(ctx context.Context, t target, topic string, scale float64) (out []figure, err error) {
-	load := rawLoad{clients: 100, size: 100, records: scaled(400_000, scale)}
+	load := rawLoad{clients: 100, size: 100, records: scaled(400_000, scale), perBatch: 1, partitions: 1, window: 1}
 	return out, t.withTopic(ctx, topic, 1, nil, func() error {
 		cpu := t.cpu()
 		p, err := load.run(ctx, t.boot, topic)
@@ -150,7 +162,7 @@ func fsync(ctx context.Context, t target, topic string, scale float64) ([]figure
 	rates := map[int]float64{}
 	every := "1"
 	for _, clients := range []int{1, 100} {
-		load := rawLoad{clients: clients, size: 100, records: scaled(int64(2000+1000*clients), scale)}
+		load := rawLoad{clients: clients, size: 100, records: scaled(int64(2000+1000*clients), scale), perBatch: 1, partitions: 1, window: 1}
 		name := fmt.Sprintf("%s-%d", topic, clients)
 		err := t.withTopic(ctx, name, 1, map[string]*string{"flush.messages": &every}, func() error {
 			p, err := load.run(ctx, t.boot, name)

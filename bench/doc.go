@@ -1,7 +1,8 @@
-// Command bench loads brokers turn about with franz-go's client and prints
-// medians, spreads and ratios as a Markdown table, for the figures that Kafka's
-// own tools cannot show because a JVM's pauses hide the broker, or because they
-// need a hundred clients in one process.
+// Command bench loads brokers turn about with franz-go's client, or with prepared
+// requests where a client's own work would hide the broker, and prints medians,
+// spreads and ratios as a Markdown table: for the figures that Kafka's own tools
+// cannot show because a JVM pauses, or because they need a hundred clients in one
+// process.
 //
 //	bench -t kafka=127.0.0.1:19092@PID -t weir=127.0.0.1:9092@PID [-r ROUNDS] [-s SCALE] [CASE...]
 //

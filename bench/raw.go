@@ -17,42 +17,51 @@ import (
 	"github.com/weirmq/weir/internal/batch"
 )
 
-// rawLoad is a closed loop without a client library, whose own work would be most
-// of what small requests cost: each connection sends one prepared request with one
-// record to partition 0, acks=1, and the next when it has the answer.
+// rawLoad is load without a client library, whose own work would be most of what is
+// measured: each connection sends prepared requests with one batch each, to the
+// partitions in turn, acks=1.
 type rawLoad struct {
-	clients int
-	size    int // bytes of a record's value
-	records int64
+	clients    int
+	size       int   // bytes of a record's value
+	records    int64 // in all, a multiple of perBatch
+	perBatch   int64
+	partitions int
+	window     int // requests under way on a connection; 1 is a closed loop
 }
 
-// request is a Produce of version 7, and where in its answer the error code lies.
-func (l rawLoad) request(topic string) (frame []byte, code int) {
+// requests are Produces of version 7, one for each partition, and where in the
+// answer the error code lies.
+func (l rawLoad) requests(topic string) (frames [][]byte, code int) {
 	b := batch.NewBuilder(batch.Plain(batch.NoCodec))
-	b.Add(time.Now().UnixMilli(), nil, make([]byte, l.size))
-	part := kmsg.NewProduceRequestTopicPartition()
-	part.Records = b.Bytes()
-	t := kmsg.NewProduceRequestTopic()
-	t.Topic, t.Partitions = topic, []kmsg.ProduceRequestTopicPartition{part}
-	req := kmsg.NewPtrProduceRequest()
-	req.Acks, req.TimeoutMillis, req.Topics = 1, 30_000, []kmsg.ProduceRequestTopic{t}
-	req.SetVersion(7)
-	return kmsg.NewRequestFormatter().AppendRequest(nil, req, 1), 4 + 4 + 2 + len(topic) + 4 + 4
+	for range l.perBatch {
+		b.Add(time.Now().UnixMilli(), nil, make([]byte, l.size))
+	}
+	for p := range l.partitions {
+		part := kmsg.NewProduceRequestTopicPartition()
+		part.Partition, part.Records = int32(p), b.Bytes()
+		t := kmsg.NewProduceRequestTopic()
+		t.Topic, t.Partitions = topic, []kmsg.ProduceRequestTopicPartition{part}
+		req := kmsg.NewPtrProduceRequest()
+		req.Acks, req.TimeoutMillis, req.Topics = 1, 30_000, []kmsg.ProduceRequestTopic{t}
+		req.SetVersion(7)
+		frames = append(frames, kmsg.NewRequestFormatter().AppendRequest(nil, req, 1))
+	}
+	return frames, 4 + 4 + 2 + len(topic) + 4 + 4
 }
 
 func (l rawLoad) run(ctx context.Context, boot, topic string) (produced, error) {
 	out := produced{records: l.records, latency: newHistogram()}
-	frame, code := l.request(topic)
+	frames, code := l.requests(topic)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var left atomic.Int64
-	left.Store(l.records)
+	left.Store(l.records / l.perBatch)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	began := time.Now()
-	for range l.clients {
+	for i := range l.clients {
 		wg.Go(func() {
-			h, err := rawLoop(ctx, boot, frame, code, &left)
+			h, err := l.loop(ctx, boot, frames, i, code, &left)
 			if err != nil {
 				stop(err)
 			}
@@ -66,7 +75,8 @@ func (l rawLoad) run(ctx context.Context, boot, topic string) (produced, error) 
 	return out, context.Cause(ctx)
 }
 
-func rawLoop(ctx context.Context, boot string, frame []byte, code int, left *atomic.Int64) (*hdrhistogram.Histogram, error) {
+// loop is one connection. Latency counts from the write of a request.
+func (l rawLoad) loop(ctx context.Context, boot string, frames [][]byte, at, code int, left *atomic.Int64) (*hdrhistogram.Histogram, error) {
 	h := newHistogram()
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", boot)
@@ -76,10 +86,17 @@ func rawLoop(ctx context.Context, boot string, frame []byte, code int, left *ato
 	defer c.Close()
 	defer context.AfterFunc(ctx, func() { c.Close() })()
 	in, answer := bufio.NewReader(c), make([]byte, 256)
-	for left.Add(-1) >= 0 {
-		sent := time.Now()
-		if _, err := c.Write(frame); err != nil {
-			return h, err
+	sent := make([]time.Time, 0, l.window)
+	for {
+		for len(sent) < l.window && left.Add(-1) >= 0 {
+			sent = append(sent, time.Now())
+			if _, err := c.Write(frames[at%len(frames)]); err != nil {
+				return h, err
+			}
+			at++
+		}
+		if len(sent) == 0 {
+			return h, nil
 		}
 		if _, err := io.ReadFull(in, answer[:4]); err != nil {
 			return h, err
@@ -94,7 +111,7 @@ func rawLoop(ctx context.Context, boot string, frame []byte, code int, left *ato
 		if e := int16(binary.BigEndian.Uint16(answer[code:])); e != 0 {
 			return h, fmt.Errorf("produce refused with error code %d", e)
 		}
-		_ = h.RecordValue(max(1, time.Since(sent).Microseconds()))
+		_ = h.RecordValue(max(1, time.Since(sent[0]).Microseconds()))
+		sent = append(sent[:0], sent[1:]...)
 	}
-	return h, nil
 }
