@@ -24,6 +24,8 @@ type Window struct {
 	Intended   Summary          `json:"intended"`
 	Service    Summary          `json:"service"`
 	Queue      Summary          `json:"queue"`
+	EndToEnd   *Summary         `json:"end_to_end,omitempty"` // of a probe, from the due time
+	FromSend   *Summary         `json:"end_to_end_from_send,omitempty"`
 }
 
 // Rate is its acknowledged records per second.
@@ -43,6 +45,8 @@ type Part struct {
 	Queue      Summary          `json:"queue"`
 	Intended   Summary          `json:"intended"`
 	WithFailed *Summary         `json:"intended_with_failed,omitempty"` // failed records at the time they took to fail
+	EndToEnd   *Summary         `json:"end_to_end,omitempty"`           // of a probe: from the due time to the arrival at a consumer
+	FromSend   *Summary         `json:"end_to_end_from_send,omitempty"`
 }
 
 // Produced is the result of a load.
@@ -118,10 +122,14 @@ func (c *collector) window(now time.Duration) {
 		s.book.back(t)
 		open += s.inFlight()
 	}
+	if c.l.arrivals != nil {
+		sum.due, sum.sent = NewLatency(), NewLatency()
+		c.l.arrivals.window(sum.due, sum.sent)
+	}
 	if c.l.Arrivals == nil { // a record is due when it is sent
 		sum.book.Intended.Merge(sum.book.Service)
 	}
-	if now-c.at < c.l.Every/10 && sum.acked+sum.failed == 0 {
+	if now-c.at < c.l.Every/10 && sum.acked+sum.failed == 0 && (sum.due == nil || sum.due.N() == 0) {
 		return
 	}
 	w := Window{AtS: c.at.Seconds(), Seconds: (now - c.at).Seconds(), Acked: sum.acked, Bytes: sum.bytes, Failed: sum.failed, Errors: sum.errors,
@@ -130,6 +138,7 @@ func (c *collector) window(now time.Duration) {
 	w.P50Us, _ = sum.book.Intended.Quantile(0.5)
 	w.P99Us, _ = sum.book.Intended.Quantile(0.99)
 	w.ServiceP99, _ = sum.book.Service.Quantile(0.99)
+	w.EndToEnd, w.FromSend = sum.ends()
 	if c.l.Busy != nil {
 		busy := c.l.Busy()
 		w.Cores = (busy - c.busy).Seconds() / w.Seconds
@@ -182,11 +191,21 @@ func (c *collector) result(interrupted bool, sent, end time.Duration, unfinished
 	return p
 }
 
+// ends are the summaries of a probe, or nil.
+func (t *tally) ends() (due, sent *Summary) {
+	if t.due == nil {
+		return nil, nil
+	}
+	d, s := t.due.Summary(true), t.sent.Summary(true)
+	return &d, &s
+}
+
 func part(t *tally, seconds float64) Part {
 	seconds = max(seconds, 1e-9)
 	out := Part{Seconds: seconds, Records: t.acked, Failed: t.failed, Errors: maps.Clone(t.errors), Bytes: t.bytes,
 		Rate: float64(t.acked) / seconds, MBs: float64(t.bytes) / seconds / (1 << 20),
 		Service: t.book.Service.Summary(true), Queue: t.book.Queue.Summary(true), Intended: t.book.Intended.Summary(true)}
+	out.EndToEnd, out.FromSend = t.ends()
 	if t.acked+t.failed > 0 {
 		out.ErrorShare = float64(t.failed) / float64(t.acked+t.failed)
 	}
@@ -216,7 +235,7 @@ func (p *Produced) measure(whole int) {
 func Join(ws []Window) Part {
 	t := newTally()
 	seconds := 0.0
-	var intended, service, queue []Summary
+	var intended, service, queue, due, sent []Summary
 	for _, w := range ws {
 		t.acked += w.Acked
 		t.bytes += w.Bytes
@@ -225,11 +244,20 @@ func Join(ws []Window) Part {
 		}
 		seconds += w.Seconds
 		intended, service, queue = append(intended, w.Intended), append(service, w.Service), append(queue, w.Queue)
+		if w.EndToEnd != nil {
+			due, sent = append(due, *w.EndToEnd), append(sent, *w.FromSend)
+		}
+	}
+	if due != nil {
+		t.due, t.sent = NewLatency(), NewLatency()
 	}
 	for _, x := range []struct {
 		to  **Latency
 		all []Summary
-	}{{&t.book.Intended, intended}, {&t.book.Service, service}, {&t.book.Queue, queue}} {
+	}{{&t.book.Intended, intended}, {&t.book.Service, service}, {&t.book.Queue, queue}, {&t.due, due}, {&t.sent, sent}} {
+		if len(x.all) == 0 {
+			continue
+		}
 		merged, err := MergeSummaries(x.all...)
 		if err != nil {
 			panic(fmt.Sprintf("BUG: a window's own histogram cannot be merged: %v", err))

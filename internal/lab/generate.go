@@ -36,7 +36,9 @@ type Load struct {
 	Busy     func() time.Duration
 	Cores    float64 // that this process may use, for Busy
 
-	plainSleep bool // a fake clock does not know nanosleep
+	arrivals   *arrivals         // of a probe
+	arrived    func(acked int64) // waits for what has not arrived
+	plainSleep bool              // a fake clock does not know nanosleep
 }
 
 // maxWindows bounds what a run keeps: a longer one has longer windows.
@@ -121,6 +123,9 @@ func Produce(ctx context.Context, l Load, clients []Sender) (*Produced, error) {
 		senders = append(senders, &sender{l: l, cl: cl, share: i, of: len(clients), book: newLedger(l.Arrivals != nil)})
 	}
 	start := time.Now()
+	if l.arrivals != nil {
+		l.arrivals.begin(start)
+	}
 	col := newCollector(l, senders, start)
 	var sending sync.WaitGroup
 	for _, s := range senders {
@@ -139,6 +144,13 @@ func Produce(ctx context.Context, l Load, clients []Sender) (*Produced, error) {
 	defer deadline.Stop()
 	for _, s := range senders {
 		unfinished += s.settle(deadline, giveUp)
+	}
+	if l.arrived != nil {
+		var acked int64
+		for _, s := range senders {
+			acked += s.book.acknowledged()
+		}
+		l.arrived(acked)
 	}
 	end := time.Since(start)
 	col.stop <- struct{}{}

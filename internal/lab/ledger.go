@@ -17,6 +17,8 @@ type tally struct {
 	errors map[string]int64
 	late   time.Duration // the largest queue time
 	book   *Book
+	// Of a probe: end to end from the due time and from the send; else nil.
+	due, sent *Latency
 }
 
 func newTally() *tally { return &tally{book: NewBook()} }
@@ -46,6 +48,13 @@ func (t *tally) merge(o *tally) {
 	}
 	t.late = max(t.late, o.late)
 	t.book.merge(o.book)
+	if o.due != nil {
+		if t.due == nil {
+			t.due, t.sent = NewLatency(), NewLatency()
+		}
+		t.due.Merge(o.due)
+		t.sent.Merge(o.sent)
+	}
 }
 
 // ledger is one sender's books. Acknowledgements write it, from any goroutine;
@@ -59,6 +68,7 @@ type ledger struct {
 	next *tally // empty
 	free []*slot
 	done int64
+	good int64 // acknowledged
 }
 
 func newLedger(open bool) *ledger {
@@ -74,6 +84,7 @@ func (l *ledger) settle(now time.Duration, p *slot, err error) {
 		t.book.Failed.Record(now - p.due)
 	default:
 		t.acked++
+		l.good++
 		t.bytes += int64(p.size + len(p.rec.Key))
 		t.book.Service.Record(now - p.sent)
 		if l.open {
@@ -108,6 +119,12 @@ func (l *ledger) settled() int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.done
+}
+
+func (l *ledger) acknowledged() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.good
 }
 
 // swap gives the tally of the window that ends now; back must be called with it
