@@ -147,7 +147,7 @@ func (c *collector) window(now time.Duration) {
 	c.at = now
 	c.all.merge(sum)
 	c.windows = append(c.windows, w)
-	if c.l.Live != nil {
+	if c.l.Live != nil && 2*w.Seconds >= c.l.Every.Seconds() {
 		c.l.Live(w)
 	}
 }

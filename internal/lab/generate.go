@@ -158,6 +158,15 @@ func Produce(ctx context.Context, l Load, clients []Sender) (*Produced, error) {
 	return col.result(ctx.Err() != nil, sendingEnded, end, unfinished), nil
 }
 
+// ends is when sending stops. What was due just before the end of an open loop
+// and is a little late is still sent: it is no debt.
+func (l Load) ends() time.Duration {
+	if l.Arrivals == nil {
+		return l.Duration
+	}
+	return l.Duration + max(l.Duration/100, 100*time.Millisecond)
+}
+
 // errUnfinished is the cause that ends what is in flight after the drain.
 var errUnfinished = errors.New("not acknowledged when the wait was over")
 
@@ -192,7 +201,7 @@ func (s *sender) run(ctx, sctx context.Context) {
 				now = time.Since(s.start)
 			}
 		}
-		if s.l.Duration > 0 && now >= s.l.Duration || ctx.Err() != nil {
+		if s.l.Duration > 0 && now >= s.l.ends() || ctx.Err() != nil {
 			// Time is up with records still due: they are owed, not forgotten.
 			if schedule != nil {
 				limit := s.l.Duration
@@ -211,7 +220,7 @@ func (s *sender) run(ctx, sctx context.Context) {
 			break
 		}
 		place := s.place()
-		for place == nil && ctx.Err() == nil && (s.l.Duration == 0 || now < s.l.Duration) {
+		for place == nil && ctx.Err() == nil && (s.l.Duration == 0 || now < s.l.ends()) {
 			before := now
 			select {
 			case <-s.book.freed:
@@ -249,7 +258,7 @@ func (s *sender) over(timer *time.Timer, now time.Duration) <-chan time.Time {
 	if s.l.Duration == 0 {
 		return nil
 	}
-	timer.Reset(s.l.Duration - now)
+	timer.Reset(s.l.ends() - now)
 	return timer.C
 }
 

@@ -117,8 +117,8 @@ func Commands(in IO) []*cobra.Command {
 		topicCommand(in),
 		groupCommand(in),
 		produceCommand(in),
-
 		consumeCommand(in),
+		perfCommand(in),
 		configCommand(in),
 		logCommand(in),
 	}

@@ -1,5 +1,6 @@
 // Package tools gives the commands for people: topics, groups, configs, and
-// records in and out through stdin and stdout, over the Kafka protocol.
+// records in and out through stdin and stdout, and the performance lab's commands,
+// over the Kafka protocol.
 //
 // Owns: the commands' names, flags, tables, JSON field names and exit codes;
 // client properties (librdkafka's and the Java client's names); the diagnosis

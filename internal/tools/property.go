@@ -35,6 +35,7 @@ type settings struct {
 	acks        string
 	idempotence *bool
 	delivery    time.Duration
+	batch       int // batch.size; 0: not given
 	partitioner kgo.Partitioner
 	noCommit    bool // enable.auto.commit=false
 }
@@ -147,6 +148,7 @@ var clientProperties = []property{
 		// The client knows one bound for batch and record. A small batch.size
 		// must not refuse a record that max.request.size would let through.
 		n, err := integer(v, 0, 1<<30)
+		s.batch = int(n)
 		if err == nil && n > 1000012 {
 			s.producer = append(s.producer, kgo.ProducerBatchMaxBytes(int32(n)))
 		}
@@ -334,7 +336,7 @@ func loadSettings(file string, pairs []string, warn io.Writer) (*settings, error
 		if p := known[key]; p != nil {
 			if err := p.set(s, g.value); err != nil {
 				shown := g.value
-				if strings.Contains(key, "password") || strings.Contains(key, "jaas") || strings.HasSuffix(key, "key.pem") || strings.HasSuffix(key, "keystore.key") {
+				if isSecret(key) {
 					shown = "[hidden]"
 				}
 				return nil, usagef("property %s=%s: %w", g.key, shown, err)
@@ -358,6 +360,24 @@ func loadSettings(file string, pairs []string, warn io.Writer) (*settings, error
 		return nil, usagef("property %s is not known%s", g.key, hint)
 	}
 	return s, nil
+}
+
+// isSecret says whether a property's value must not be shown or kept.
+func isSecret(key string) bool {
+	return strings.Contains(key, "password") || strings.Contains(key, "jaas") || strings.HasSuffix(key, "key.pem") || strings.HasSuffix(key, "keystore.key")
+}
+
+// safeProperties are key=value pairs without secrets, as a result may keep them.
+func safeProperties(pairs []string) []string {
+	out := make([]string, 0, len(pairs))
+	for _, p := range pairs {
+		key, _, _ := strings.Cut(p, "=")
+		if isSecret(strings.TrimSpace(key)) {
+			p = key + "=[hidden]"
+		}
+		out = append(out, p)
+	}
+	return out
 }
 
 func (s *settings) add(to *[]kgo.Opt, o ...kgo.Opt) error {

@@ -48,6 +48,7 @@ type session struct {
 	seeds   []string
 	timeout time.Duration // 0: none
 	release []func()
+	opts    []kgo.Opt // of cl, for more clients like it
 }
 
 // load reads the properties, once for each command.
@@ -135,7 +136,7 @@ func (f *connFlags) open(ctx context.Context, in IO, s *settings, bounded bool, 
 		ss.Close()
 		return nil, usagef("the client properties do not fit together: %w", err)
 	}
-	ss.cl, ss.adm = cl, kadm.NewClient(cl)
+	ss.cl, ss.adm, ss.opts = cl, kadm.NewClient(cl), all
 	ms := wait.Milliseconds()
 	ss.adm.SetTimeoutMillis(int32(min(ms, 1<<30)))
 	return ss, nil
