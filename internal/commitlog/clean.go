@@ -2,6 +2,7 @@ package commitlog
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -36,7 +37,7 @@ type cleanerState struct {
 	running bool
 	cleaned kafka.Offset // everything below has been cleaned
 	scanned bool         // horizon is known
-	horizon int64        // when the first tombstone or marker may go, in ms; MaxInt64: none
+	horizon int64        // when the first tombstone or marker below cleaned may go, in ms; MaxInt64: none
 }
 
 // Cleaned is the first offset that no compaction has looked at: what
@@ -63,6 +64,9 @@ func (l *Log) Cleanable(now time.Time, hw kafka.Offset) (ratio float64, due bool
 	nowMs := now.UnixMilli()
 	var clean, dirty int64
 	segs := l.segments()
+	if from == to {
+		segs = segs[len(segs)-1:] // the rest of a segment that may not be looked at yet is not dirty
+	}
 	for i, s := range segs[:len(segs)-1] {
 		switch {
 		case segs[i+1].base <= from:
@@ -139,9 +143,10 @@ func (s *segment) firstTime() (int64, error) {
 	return b.MaxTimestamp(), nil
 }
 
-// deleteHorizon is the earliest delete horizon in the closed segments. After a
-// start it is looked up in the headers, once: on a quiet topic nothing else would
-// ever bring the tombstones away.
+// deleteHorizon is the earliest time at which a tombstone, or the marker of an empty
+// transaction, may go from the closed segments. After a start it is looked up, once: on
+// a quiet topic nothing else would ever bring the tombstones away. A batch keeps its
+// horizon when its tombstones are gone, so the records of those that have one are read.
 func (l *Log) deleteHorizon() (int64, error) {
 	l.cleaner.mu.Lock()
 	defer l.cleaner.mu.Unlock()
@@ -155,10 +160,15 @@ func (l *Log) deleteHorizon() (int64, error) {
 			break // never cleaned: no batch has a horizon
 		}
 		err := l.walk(s, s.base, func(b found) error {
-			if ms, ok := b.DeleteHorizon(); ok {
-				horizon = min(horizon, ms)
+			ms, ok := b.DeleteHorizon()
+			if !ok || ms >= horizon || b.BaseOffset() >= l.cleaner.cleaned {
+				return nil
 			}
-			return nil
+			waits, err := s.waits(b, l.cleaner.cleaned)
+			if waits {
+				horizon = ms
+			}
+			return err
 		})
 		if err != nil {
 			return 0, err
@@ -166,6 +176,32 @@ func (l *Log) deleteHorizon() (int64, error) {
 	}
 	l.cleaner.scanned, l.cleaner.horizon = true, horizon
 	return horizon, nil
+}
+
+// waits says whether a batch with a delete horizon has a record below end that goes
+// when it is reached.
+func (s *segment) waits(b found, end kafka.Offset) (bool, error) {
+	if b.Count() == 0 || b.Control() {
+		return b.Count() > 0, nil
+	}
+	f, err := s.acquire()
+	if err != nil {
+		return false, err
+	}
+	defer f.Release()
+	v := make(batch.View, b.size)
+	if n, err := f.ReadAt(v, b.pos); n < len(v) {
+		return false, err
+	}
+	if !v.CRCOK() {
+		return false, fmt.Errorf("%w: CRC does not match", batch.ErrCorrupt)
+	}
+	tombstone := false
+	err = v.Each(func(r *batch.Record) error {
+		tombstone = tombstone || r.Value == nil && v.Offset(r) < end
+		return nil
+	})
+	return tombstone, err
 }
 
 // Clean is PrepareClean and Commit in one, for a writer that can wait.
@@ -290,6 +326,10 @@ func (c *Cleaning) prepare(now time.Time, hw kafka.Offset) (work bool, err error
 	c.active = l.lastOfProducers()
 	c.group()
 	if len(c.groups) == 0 {
+		// What made the run due was retired since: look again.
+		l.cleaner.mu.Lock()
+		l.cleaner.scanned = false
+		l.cleaner.mu.Unlock()
 		return false, nil
 	}
 	// Also of what lies above c.end in the last group: its index is written anew.

@@ -433,3 +433,103 @@ func TestCommitAfterTruncate(t *testing.T) {
 		t.Fatal(state)
 	}
 }
+
+// TestHorizonWithoutTombstone: a batch that lost its tombstone keeps its delete horizon
+// in the header, and is no reason to compact for ever, over restarts neither.
+func TestHorizonWithoutTombstone(t *testing.T) {
+	for _, codec := range []batch.Codec{batch.NoCodec, batch.Zstd} {
+		for _, restart := range []bool{false, true} {
+			w := compacted(t, disk.NewMem(1), func(o *Options) { o.DeleteRetentionMs = 1000; o.MinDirtyRatio = 0.5 })
+			again := func() {
+				if restart {
+					w.cfg.Cleaned = w.l.Cleaned()
+					w.reopen(true)
+				}
+			}
+			w.append(kv(batch.Plain(codec), t0.UnixMilli(), "k=v", "x", "y=w"))
+			w.roll()
+			if st := w.clean(t0); st.RecordsKept != 3 {
+				t.Fatalf("%+v", st)
+			}
+			again()
+			now := t0.Add(999 * time.Millisecond)
+			if _, due, err := w.l.Cleanable(now, w.l.End()); due || err != nil {
+				t.Fatal(due, err)
+			}
+			now = t0.Add(time.Hour)
+			if st := w.clean(now); st.RecordsBefore != 3 || st.RecordsKept != 2 {
+				t.Fatalf("the tombstone stays: %+v", st)
+			}
+			again()
+			for range 3 {
+				now = now.Add(time.Hour)
+				if st := w.clean(now); st.SegmentsBefore != 0 {
+					t.Fatalf("codec %v, restart %v: compacted without a reason: %+v", codec, restart, st)
+				}
+			}
+			// Beside one that has a tombstone still.
+			w.append(kv(batch.Plain(codec), t0.UnixMilli(), "z=v", "k", strings.Repeat("p", 300)+"=1"))
+			w.roll()
+			w.clean(now)
+			again()
+			if _, due, err := w.l.Cleanable(now.Add(999*time.Millisecond), w.l.End()); due || err != nil {
+				t.Fatal(due, err)
+			}
+			now = now.Add(time.Second)
+			if st := w.clean(now); st.SegmentsBefore == 0 {
+				t.Fatal("the second tombstone stays")
+			}
+			again()
+			if st := w.clean(now.Add(time.Hour)); st.SegmentsBefore != 0 {
+				t.Fatalf("compacted without a reason: %+v", st)
+			}
+			if state, offs := w.state(); len(state) != 3 || len(offs) != 3 {
+				t.Fatal(state, offs)
+			}
+		}
+	}
+}
+
+// TestNotDueTwice: a run that went as far as it may is not due again until something
+// has changed.
+func TestNotDueTwice(t *testing.T) {
+	settle := func(w *world, now time.Time) {
+		t.Helper()
+		for range 4 {
+			if ratio, due, err := w.l.Cleanable(now, w.l.End()); err != nil {
+				t.Fatal(err)
+			} else if !due && ratio <= w.l.options().MinDirtyRatio {
+				return
+			}
+			w.clean(now)
+		}
+		t.Fatalf("due for ever: %s", listNames(w))
+	}
+	// An open transaction inside a closed segment.
+	w := compacted(t, disk.NewMem(1), func(o *Options) { o.DeleteRetentionMs = 1000; o.MaxCompactionLagMs = 1000 })
+	w.append(kv(plain, t0.UnixMilli(), "a=1", "b"))
+	w.append(kv(batch.BuilderOptions{ProducerID: 5, Transactional: true}, t0.UnixMilli(), "a=2", "c"))
+	w.append(kv(plain, t0.UnixMilli(), "d"))
+	w.roll()
+	for i := range 4 {
+		settle(w, t0.Add(time.Duration(i)*time.Hour))
+	}
+	// The segment with the tombstone is retired.
+	w = compacted(t, disk.NewMem(1), func(o *Options) { o.DeleteRetentionMs = 1000 })
+	w.append(kv(plain, t0.UnixMilli(), "a=1", "b"))
+	w.roll()
+	w.clean(t0)
+	if _, err := w.l.DeleteBefore(2); err != nil {
+		t.Fatal(err)
+	}
+	settle(w, t0.Add(time.Hour))
+	// What an earlier life compacted, and this one takes for dirty: too young to look at.
+	w = compacted(t, disk.NewMem(1), func(o *Options) { o.DeleteRetentionMs = 1000 })
+	w.append(kv(plain, t0.UnixMilli(), "a=1", "b"))
+	w.append(kv(plain, t0.Add(time.Hour).UnixMilli(), "c", "d=1"))
+	w.roll()
+	w.clean(t0)
+	w.cfg.Cleaned, w.cfg.Options.MinCompactionLagMs = 2, 1800_000
+	w.reopen(true)
+	settle(w, t0.Add(time.Hour))
+}

@@ -95,13 +95,13 @@ func (c *Cleaning) cleanBatch(g *cleanGroup, v batch.View, txns *cleanTxns) erro
 	c.stats.RecordsBefore += int64(v.Count())
 	horizon, hasHorizon := v.DeleteHorizon()
 	expired := hasHorizon && horizon <= c.nowMs
-	var discard, startHorizon bool
+	var discard, startHorizon, emptyMarker bool
 	if v.Control() {
 		empty, err := txns.marker(v)
 		if err != nil {
 			return err
 		}
-		discard, startHorizon = empty && expired, empty && !hasHorizon
+		discard, startHorizon, emptyMarker = empty && expired, empty && !hasHorizon, empty && v.LastOffset() < c.end
 	} else {
 		discard = txns.data(v)
 	}
@@ -120,11 +120,14 @@ func (c *Cleaning) cleanBatch(g *cleanGroup, v batch.View, txns *cleanTxns) erro
 	}
 	c.keep = c.keep[:0]
 	kept := 0
+	waits := false // something in the batch goes once its horizon is reached
 	if err := v.Each(func(r *batch.Record) error {
 		keep := !discard && (v.Control() || c.keepRecord(v, r, expired))
 		if keep {
 			kept++
-			startHorizon = startHorizon || !v.Control() && r.Value == nil && !hasHorizon
+			tombstone := !v.Control() && r.Value == nil
+			startHorizon = startHorizon || tombstone && !hasHorizon
+			waits = waits || emptyMarker || tombstone && v.Offset(r) < c.end
 		}
 		c.keep = append(c.keep, keep)
 		return nil
@@ -149,7 +152,7 @@ func (c *Cleaning) cleanBatch(g *cleanGroup, v batch.View, txns *cleanTxns) erro
 	if kept == 0 {
 		out = withMaxTime(out, v.MaxTimestamp())
 	}
-	if ms, ok := out.DeleteHorizon(); ok && kept > 0 {
+	if ms, ok := out.DeleteHorizon(); ok && waits {
 		c.horizon = min(c.horizon, ms)
 	}
 	c.stats.RecordsKept += int64(kept)

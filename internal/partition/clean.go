@@ -134,6 +134,7 @@ func (c *cleaner) dirtiest(now time.Time) *Partition {
 func (c *cleaner) run(p *Partition, s CleanerSettings) {
 	threads := max(s.Threads, 1)
 	now, log := time.Now(), c.m.o.Log
+	cleaned := p.log.Cleaned()
 	stats, err := p.clean(now, commitlog.CleanLimits{
 		KeyBytes: s.KeyBytes / int64(threads), KeyLoad: s.KeyLoad,
 		Buffer: s.BufferBytes / threads / 2, // half to read, half to write
@@ -149,7 +150,9 @@ func (c *cleaner) run(p *Partition, s CleanerSettings) {
 			p.dir.fail(err)
 		}
 		return
-	case stats == nil:
+	case stats == nil || stats.Cleaned == cleaned && stats.RecordsKept == stats.RecordsBefore && stats.BytesAfter == stats.BytesBefore:
+		// It was due and nothing came of it: the others have their turn first.
+		p.cleanAfter.Store(now.Add(min(max(s.Backoff, time.Second), cleanAgain)).UnixNano())
 		return
 	}
 	log.Debug("compacted", "partition", p.TP.String(), "records", stats.RecordsBefore, "kept", stats.RecordsKept,

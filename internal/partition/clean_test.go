@@ -228,3 +228,52 @@ func TestCleanSoon(t *testing.T) {
 		}
 	})
 }
+
+// TestCleanerEnds: a batch that lost its tombstone keeps no cleaner busy, over a
+// restart neither.
+func TestCleanerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := disk.NewMem(1)
+		s := plain()
+		s.Log.Compact, s.Log.Delete, s.Log.SegmentMs, s.Log.MaxCompactionLagMs, s.Log.DeleteRetentionMs = true, false, 1000, 1<<62, 1000
+		mixed := func() batch.View {
+			b := batch.NewBuilder(batch.BuilderOptions{ProducerID: kafka.NoProducer, ProducerEpoch: -1, BaseSequence: -1})
+			b.Add(time.Now().UnixMilli(), []byte("k"), []byte("v"))
+			b.Add(time.Now().UnixMilli(), []byte("x"), nil)
+			return b.Bytes()
+		}
+		runs := func(m *Manager) (n int) {
+			m.o.Cleaner = func() CleanerSettings { return CleanerSettings{Threads: 1, BytesPerSecond: math.MaxFloat64} }
+			c := m.newCleaner()
+			for ; n < 20 && c.begin(time.Now(), m.o.Cleaner()); n++ {
+				c.finished(<-c.done)
+			}
+			return n
+		}
+		m := open(t, mem, s, topic("a", topicA, 1))
+		for range 2 {
+			if _, err := m.Get(topicA, 0).Append(time.Now(), mixed(), -1); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second) // the second closes the first one's segment
+		}
+		for i := range 4 {
+			if n := runs(m); n > 2 {
+				t.Errorf("round %d: %d runs and no end", i, n)
+			}
+			if n := runs(m); n > 0 {
+				t.Errorf("round %d: %d runs at once after", i, n)
+			}
+			time.Sleep(time.Minute)
+			if i == 2 {
+				if err := m.Close(); err != nil {
+					t.Fatal(err)
+				}
+				m = open(t, mem, s, topic("a", topicA, 1))
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
