@@ -5,8 +5,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,21 +25,37 @@ import (
 type identity struct {
 	cluster string
 	node    kafka.BrokerID
-	file    string // where it was read, for messages
+	file    string   // where it was read, for messages
+	dir     string   // the log dir's own id
+	dirs    []string // the ids of all log dirs this node has had; nil in a folder that an older Weir wrote
 }
 
 const (
 	metaFile   = "meta.properties"
 	formatKey  = "weir.format"
+	dirsKey    = "weir.directories"
 	dataFormat = 1 // raise when an older Weir could no longer read the folder
 )
 
+// absence is what identify found missing.
+type absence struct {
+	err   error    // a log dir that this node had is not here; nil: all are
+	empty []string // sound dirs that are likely the mount points of what is missing
+}
+
 // identify checks that every log dir is of one and the same node and cluster, and
-// gives a name to those that are empty. A folder with partitions but no name is
-// refused: data never changes its owner in silence.
-func identify(fs disk.FS, dirs []partition.DirInfo, c *config.Static) (identity, error) {
+// gives a name to those that are new. A folder with partitions but no name is
+// refused: data never changes its owner in silence. Each dir's file lists the ids of
+// all, so that one that is left out, or whose disk is not mounted, is missed: its
+// partitions must not be begun anew in another (B136).
+func identify(fs disk.FS, dirs []partition.DirInfo, c *config.Static) (identity, absence, error) {
+	var gone absence
 	var id identity
-	var empty []string
+	var empty []string // dirs without a name
+	named := map[string]identity{}
+	fail := func(format string, args ...any) (identity, absence, error) {
+		return id, gone, fmt.Errorf(format, args...)
+	}
 	for _, d := range dirs {
 		if d.Err != nil {
 			continue
@@ -46,28 +64,32 @@ func identify(fs disk.FS, dirs []partition.DirInfo, c *config.Static) (identity,
 		text, err := fs.ReadFile(path)
 		if errors.Is(err, os.ErrNotExist) {
 			if name, used := holdsData(fs, d.Path); used {
-				return id, fmt.Errorf("%s holds %s but no %s: put that file back, or start in an empty folder with --data-dir", d.Path, name, metaFile)
+				return fail("%s holds %s but no %s: put that file back, or start in an empty folder with --data-dir", d.Path, name, metaFile)
 			}
-			empty = append(empty, path)
+			empty = append(empty, d.Path)
 			continue
 		}
 		if err != nil {
-			return id, fmt.Errorf("cannot read %s: %w: mend its rights, or name another folder with --data-dir", path, err)
+			return fail("cannot read %s: %w: mend its rights, or name another folder with --data-dir", path, err)
 		}
 		got, err := parseIdentity(path, text)
 		if err != nil {
-			return id, err
+			return id, gone, err
 		}
 		if got.node != c.NodeID() {
-			return id, fmt.Errorf("%s belongs to node %d, but this node is %d: set node.id=%d, or name this node's own folder", path, got.node, c.NodeID(), got.node)
+			return fail("%s belongs to node %d, but this node is %d: set node.id=%d, or name this node's own folder", path, got.node, c.NodeID(), got.node)
 		}
 		if id.file != "" && id.cluster != got.cluster {
-			return id, fmt.Errorf("%s is of cluster %s, but %s of cluster %s: name folders of one cluster in log.dirs", path, got.cluster, id.file, id.cluster)
+			return fail("%s is of cluster %s, but %s of cluster %s: name folders of one cluster in log.dirs", path, got.cluster, id.file, id.cluster)
 		}
 		id = got
+		if got.dir == "" {
+			got.dir, got.dirs = newID(), nil
+		}
+		named[d.Path] = got
 	}
 	if want := c.ClusterID(); want != "" && id.file != "" && want != id.cluster {
-		return id, fmt.Errorf("%s is of cluster %s, but the configuration says %s: name the folder of that cluster, or leave the cluster id out", id.file, id.cluster, want)
+		return fail("%s is of cluster %s, but the configuration says %s: name the folder of that cluster, or leave the cluster id out", id.file, id.cluster, want)
 	}
 	if id.file == "" {
 		id = identity{cluster: c.ClusterID(), node: c.NodeID()}
@@ -75,17 +97,69 @@ func identify(fs disk.FS, dirs []partition.DirInfo, c *config.Static) (identity,
 			id.cluster = newID()
 		}
 	}
-	for _, path := range empty {
-		if err := fs.WriteAtomic(path, id.text()); err != nil {
-			return id, fmt.Errorf("cannot write %s: %w: free some space or mend its rights, or name another folder with --data-dir", path, err)
+	known, here, recorded := map[string]bool{}, map[string]bool{}, false
+	for _, got := range named {
+		here[got.dir], known[got.dir] = true, true
+		recorded = recorded || got.dirs != nil
+		for _, d := range got.dirs {
+			known[d] = true
+		}
+	}
+	missing := 0
+	for d := range known {
+		if !here[d] {
+			missing++
+		}
+	}
+	switch {
+	case len(named) == 0:
+	case missing > 0:
+		gone.err = fmt.Errorf("%d log dir(s) this node has used are not in log.dirs, not mounted or not usable: put them back and start again, or, "+
+			"if they are lost for good, take the line %s out of %s", missing, dirsKey, metaFiles(named))
+	case !recorded && len(dirs) < len(c.LogDirs()):
+		gone.err = errors.New("a log dir cannot be used: mend it and start again")
+	}
+	if gone.err != nil {
+		gone.empty = empty
+		empty = nil
+	}
+	for _, dir := range empty {
+		named[dir] = identity{cluster: id.cluster, node: id.node, dir: newID()}
+		known[named[dir].dir] = true
+	}
+	all := slices.Sorted(maps.Keys(known))
+	if gone.err != nil && !recorded {
+		all = nil // a list without the one that is away would forget it
+	}
+	for _, dir := range slices.Sorted(maps.Keys(named)) {
+		got := named[dir]
+		path := filepath.Join(dir, metaFile)
+		if got.file == "" || !slices.Equal(got.dirs, all) {
+			got.dirs = all
+			if err := fs.WriteAtomic(path, got.text()); err != nil {
+				return fail("cannot write %s: %w: free some space or mend its rights, or name another folder with --data-dir", path, err)
+			}
 		}
 		id.file = path
 	}
-	return id, nil
+	return id, gone, nil
+}
+
+func metaFiles(named map[string]identity) string {
+	var files []string
+	for dir := range named {
+		files = append(files, filepath.Join(dir, metaFile))
+	}
+	slices.Sort(files)
+	return strings.Join(files, " and ")
 }
 
 func (id identity) text() []byte {
-	return fmt.Appendf(nil, "version=1\ncluster.id=%s\nnode.id=%d\ndirectory.id=%s\n%s=%d\n", id.cluster, id.node, newID(), formatKey, dataFormat)
+	b := fmt.Appendf(nil, "version=1\ncluster.id=%s\nnode.id=%d\ndirectory.id=%s\n%s=%d\n", id.cluster, id.node, id.dir, formatKey, dataFormat)
+	if len(id.dirs) > 0 {
+		b = fmt.Appendf(b, "%s=%s\n", dirsKey, strings.Join(id.dirs, ","))
+	}
+	return b
 }
 
 func parseIdentity(path string, text []byte) (identity, error) {
@@ -105,6 +179,10 @@ func parseIdentity(path string, text []byte) (identity, error) {
 				return id, fmt.Errorf("%s is damaged: %s=%s is no number: restore it from a copy or from another log dir of this node", path, p.Key, p.Value)
 			}
 			id.node = kafka.BrokerID(n)
+		case "directory.id":
+			id.dir = p.Value
+		case dirsKey:
+			id.dirs = strings.FieldsFunc(p.Value, func(r rune) bool { return r == ',' })
 		case formatKey:
 			format = p.Value
 		}

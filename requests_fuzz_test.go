@@ -222,14 +222,14 @@ func FuzzRequests(f *testing.F) {
 
 // A meta.properties that is taken is written and read again as the same.
 func FuzzIdentity(f *testing.F) {
-	f.Add(identity{cluster: "abc", node: 3}.text())
+	f.Add(identity{cluster: "abc", node: 3, dir: "d", dirs: []string{"d", "e"}}.text())
 	f.Add([]byte("version=1\ncluster.id=x\nbroker.id=1\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		id, err := parseIdentity("p", text)
-		if err != nil || strings.ContainsFunc(id.cluster, func(r rune) bool { return r <= ' ' || r == '\\' || r > '~' }) {
+		if err != nil || strings.ContainsFunc(id.cluster+id.dir+strings.Join(id.dirs, ""), func(r rune) bool { return r <= ' ' || r == '\\' || r > '~' }) {
 			return // properties escape these; ids do not have them
 		}
-		if again, err := parseIdentity("p", id.text()); err != nil || again != id {
+		if again, err := parseIdentity("p", id.text()); err != nil || !reflect.DeepEqual(again, id) {
 			t.Fatalf("%+v became %+v, %v", id, again, err)
 		}
 	})

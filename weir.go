@@ -271,9 +271,16 @@ func (s *Server) open(ctx context.Context, fs disk.FS, advertised []metadata.Lis
 	}
 	s.parts = parts
 	fs = parts.FS()
-	id, err := identify(fs, parts.Dirs(), c)
+	id, gone, err := identify(fs, parts.Dirs(), c)
 	if err != nil {
 		return err
+	}
+	if gone.err != nil {
+		s.log.Error("a log dir is missing: partitions that are found nowhere stay offline", "err", gone.err)
+		for _, dir := range gone.empty {
+			parts.LeaveOut(dir, fmt.Errorf("it is empty, perhaps a disk is not mounted: %w", gone.err))
+		}
+		parts.SetLost(gone.err)
 	}
 	metaDir := c.MetadataLogDir()
 	if err := metadataThere(fs, metaDir, parts.Dirs()); err != nil {

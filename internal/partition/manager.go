@@ -71,6 +71,9 @@ type Manager struct {
 	starved  atomic.Pointer[fail] // an open of this change found no descriptor
 	waiting  atomic.Bool          // some partition waits for reopenStarved
 
+	lost  error               // why folders may be in a dir that is not here, or nil
+	twice map[string][]string // partitions that lie in two dirs; during the first Apply
+
 	goneMu sync.Mutex
 	gone   []leaving // deleted partitions whose files go after the delete delay
 }
@@ -114,6 +117,19 @@ func OpenManager(o Options) (*Manager, error) {
 	}
 	return m, nil
 }
+
+// LeaveOut ends a dir before the first Apply: what is in it is not used.
+func (m *Manager) LeaveOut(path string, err error) {
+	for _, d := range m.dirs {
+		if d.path == path {
+			d.fail(err)
+		}
+	}
+}
+
+// SetLost says before the first Apply that a dir of this node is not here: a
+// partition whose folder is found nowhere is taken to lie there, and stays offline.
+func (m *Manager) SetLost(err error) { m.lost = err }
 
 // Unclean says whether any log dir was not closed in order by its last life, and
 // held something.
@@ -247,11 +263,17 @@ func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings
 		p.failed.Store(&fail{fmt.Errorf("%w: %w", ErrOffline, err)})
 		return p
 	}
+	if in := m.twice[tp.String()]; in != nil {
+		return offline(fmt.Errorf("it lies in two log dirs, %s and %s: move away the folder that is not wanted, most likely that of the dir that failed last", in[0], in[1]))
+	}
 	if found != nil && !known {
 		if err := m.missing(tp); err != nil {
 			return offline(err)
 		}
-		m.o.Log.Warn("partition's folder is in none of the log dirs: begun empty; is one left out of log.dirs?", "partition", tp.String(), "dir", d.path)
+		if m.lost != nil {
+			return offline(m.lost)
+		}
+		m.o.Log.Warn("partition's folder is in none of the log dirs: begun empty", "partition", tp.String(), "dir", d.path)
 	}
 	var recovery, start, cleaned kafka.Offset
 	if known { // what is saved for a folder that is gone belongs to an earlier topic of that name
@@ -402,7 +424,10 @@ func (m *Manager) find() map[string]*logDir {
 				continue
 			}
 			if other, twice := found[pd.Name]; twice {
-				m.o.Log.Error("partition lies in two log dirs: the second is not used", "partition", pd.Name, "used", other.path, "unused", d.path)
+				if m.twice == nil {
+					m.twice = make(map[string][]string)
+				}
+				m.twice[pd.Name] = []string{other.path, d.path}
 				continue
 			}
 			found[pd.Name] = d
