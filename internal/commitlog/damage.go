@@ -26,8 +26,9 @@ const (
 // instead of refusing it. It is removed once that is done.
 const acceptFile = "accept-loss"
 
-func (op *opening) wayOut() string {
-	return "restore the file from a copy, or give up everything from there on with: touch " + op.file(acceptFile)
+// WayOut says what can be done about damage in the log; either takes a start.
+func (l *Log) WayOut() string {
+	return "restore the file from a copy, or give up everything from there on with: touch " + l.file(acceptFile)
 }
 
 // acceptLoss says whether the folder holds acceptFile.
@@ -38,7 +39,7 @@ func (op *opening) acceptLoss() bool {
 
 // lost is the error of a log whose synced records are not there any more.
 func (op *opening) lost(file string, pos int64, next kafka.Offset, why error) error {
-	return &CorruptError{file, pos, fmt.Errorf("%w, at offset %d, but records below %d were synced: %s", why, next, op.cfg.RecoveryPoint, op.wayOut())}
+	return &CorruptError{file, pos, fmt.Errorf("%w, at offset %d, but records below %d were synced: %s", why, next, op.cfg.RecoveryPoint, op.WayOut())}
 }
 
 // emptied is the error of a synced, closed segment among the first n that has no bytes:
@@ -95,7 +96,7 @@ func (op *opening) judge(f disk.File, pos, size int64, next kafka.Offset, more b
 	if err != nil || hole {
 		return err
 	}
-	return &CorruptError{f.Name(), pos, fmt.Errorf("%w, at offset %d, and whole batches follow: %s", why, next, op.wayOut())}
+	return &CorruptError{f.Name(), pos, fmt.Errorf("%w, at offset %d, and whole batches follow: %s", why, next, op.WayOut())}
 }
 
 // wholeBatchBehind finds the first place behind pos where a whole batch with a right

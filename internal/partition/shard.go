@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/weirmq/weir/internal/batch"
+	"github.com/weirmq/weir/internal/commitlog"
 	"github.com/weirmq/weir/internal/kafka"
 	"github.com/weirmq/weir/internal/machine"
 )
@@ -100,6 +101,7 @@ type pump[R any] struct {
 	core    *machine.Core[R]
 	next    machine.Token
 	replies map[machine.Token]func(any)
+	said    string // the error of the last load, as it was logged
 }
 
 // StartShard runs the machines that newMachine makes over partition p. A machine
@@ -151,6 +153,9 @@ func (u *pump[R]) load() error {
 // append (a full disk), waits before it tries again.
 const reloadEvery = time.Second
 
+// reloadDamagedEvery is how long it waits when its log is damaged: each try reads it.
+const reloadDamagedEvery = 10 * time.Second
+
 func (u *pump[R]) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -158,14 +163,21 @@ func (u *pump[R]) run() {
 	for {
 		if u.core == nil {
 			if err := u.load(); err != nil {
-				if !errors.Is(err, ErrOffline) {
-					u.log.Error("coordinator shard cannot load, trying again", "partition", u.p.TP.String(), "err", err)
+				// What is damaged stays so, and whoever reads the log has read it.
+				if text := err.Error(); !errors.Is(err, ErrOffline) && text != u.said {
+					u.said = text
+					u.log.Error("coordinator shard cannot load and answers nobody, trying again", "partition", u.p.TP.String(), "err", err)
 				}
-				if !u.refuseFor(reloadEvery) {
+				wait := reloadEvery
+				if _, bad := errors.AsType[*commitlog.CorruptError](err); bad {
+					wait = reloadDamagedEvery
+				}
+				if !u.refuseFor(wait) {
 					return
 				}
 				continue
 			}
+			u.said = ""
 		}
 		wait := time.Hour
 		if d := u.core.NextDeadline(); !d.IsZero() {
