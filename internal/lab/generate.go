@@ -195,7 +195,7 @@ func (s *sender) run(ctx, sctx context.Context) {
 			}
 			if wait := due - now; wait > 0 {
 				s.idle += wait
-				if !s.sleep(ctx, timer, wait) {
+				if !s.sleep(ctx, timer, due, wait) {
 					break
 				}
 				now = time.Since(s.start)
@@ -262,8 +262,10 @@ func (s *sender) over(timer *time.Timer, now time.Duration) <-chan time.Time {
 	return timer.C
 }
 
-// sleep waits, exactly where the system can; false: the caller ended the run.
-func (s *sender) sleep(ctx context.Context, timer *time.Timer, d time.Duration) bool {
+// sleep waits d until due, exactly where the system can; false: the caller ended the run.
+func (s *sender) sleep(ctx context.Context, timer *time.Timer, due, d time.Duration) bool {
+	// The runtime's timer may be a millisecond late, so it wakes early and the
+	// system waits for the rest.
 	const exact = 1500 * time.Microsecond
 	coarse := d
 	if !s.l.plainSleep {
@@ -278,7 +280,9 @@ func (s *sender) sleep(ctx context.Context, timer *time.Timer, d time.Duration) 
 		}
 	}
 	if !s.l.plainSleep {
-		nanosleep(min(d, exact))
+		if rest := due - time.Since(s.start); rest > 0 {
+			nanosleep(rest)
+		}
 	}
 	return true
 }

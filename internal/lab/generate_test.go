@@ -377,3 +377,18 @@ func BenchmarkGenerator(b *testing.B) {
 		b.Error(err)
 	}
 }
+
+// By the system's clock: never early, and late by less than a tick of the
+// runtime's timer in the mean. The bound is wide, for the machine may be busy.
+func TestSendsAreOnTime(t *testing.T) {
+	p, err := Produce(t.Context(), Load{Arrivals: constant(200), Duration: time.Second, Payload: mustPool(t, "zero", "10")}, []Sender{instant{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := *p.All.Queue.P50Us; m > 1000 {
+		t.Errorf("a send is %d us late in the median", m)
+	}
+	if p.All.Records != 200 {
+		t.Errorf("%d records of 200", p.All.Records)
+	}
+}

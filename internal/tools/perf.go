@@ -23,7 +23,7 @@ import (
 
 func perfCommand(in IO) *cobra.Command {
 	return family("perf", "Measure what a cluster carries: load, latency, limits, comparisons",
-		perfProduceCommand(in), perfConsumeCommand(in), perfLatencyCommand(in))
+		perfProduceCommand(in), perfConsumeCommand(in), perfLatencyCommand(in), perfRampCommand(in))
 }
 
 // perfFlags are the flags of the commands of the lab. Each command adds those it

@@ -202,3 +202,25 @@ func TestPerfMakesTopics(t *testing.T) {
 		t.Errorf("%+v", run.Environment)
 	}
 }
+
+func TestPerfRamp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	args := out(t)
+	r := w.line(ExitOK, "", "perf ramp -t load --partitions 2 --steps 100,200 --settle 0s --hold 1s --confirm 1s --record-size 100 -X linger.ms=0", args...)
+	w.has("text", r.out, "offered 100  achieved ", "every step passed: the limit lies above 200 records/s", "confirmed", "unmeasured  replicas, softirq")
+	run, err := lab.ReadRun(args[1])
+	if err != nil || len(run.Ramp.Steps) != 2 || run.Ramp.Outcome.Sustainable != 200 {
+		t.Errorf("%v, %+v", err, run.Ramp)
+	}
+	for line, say := range map[string]string{
+		"--steps 5..1":              "--steps",
+		"--hold 1ms":                "--hold",
+		"-n 10":                     "not for a ramp",
+		"--p99-factor 1":            "--p99-factor",
+		"--arrivals burst:0":        "--arrivals",
+		"--steps 10 --payload loud": "--payload",
+	} {
+		w.has(line, w.line(ExitUsage, "", "perf ramp -t load --out none "+line).err, say)
+	}
+}
