@@ -20,6 +20,7 @@ const (
 	cleanedExt = ".cleaned" // an unfinished result of compaction
 	swapExt    = ".swap"    // a finished one that is to replace what it covers
 	tmpExt     = ".tmp"     // an unfinished atomic write
+	asideExt   = ".aside"   // a segment that was taken out of the log and is kept
 
 	epochFile    = "leader-epoch-checkpoint"
 	metadataFile = "partition.metadata"

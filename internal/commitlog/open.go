@@ -52,6 +52,7 @@ func Open(cfg Config) (*Log, error) {
 // opening is the state of one Open.
 type opening struct {
 	accepting bool // acceptFile was there
+	cut       bool // recovery dropped something
 	*Log
 	cfg   *Config
 	segs  []*segment
@@ -84,6 +85,7 @@ func (op *opening) run() error {
 		}
 		op.segs = []*segment{s}
 	}
+	op.doubtStart()
 	epochsOK := fresh || op.readEpochs()
 	if !fresh {
 		if err := op.recover(); err != nil {
@@ -371,6 +373,7 @@ func (op *opening) recover() error {
 		op.segs = op.segs[:i+1]
 		op.log.Warn("log cut at its last whole batch", "partition", op.tp.String(), "segment", int64(s.base),
 			"end", int64(s.next), "bytes_dropped", dropped, "why", why)
+		op.cut = true
 		break
 	}
 	last := op.segs[len(op.segs)-1]
@@ -648,26 +651,69 @@ func (s *segment) resume(f io.ReaderAt, point kafka.Offset) (int64, []offsetEntr
 	return e.pos, offsets, times
 }
 
-// restart begins anew at the saved log start when the log does not reach it: what
-// is left lies below and was deleted.
+// doubtStart forgets a saved log start that cannot be: a log that was closed in order
+// ended at its recovery point, and no start lies behind the end.
+func (op *opening) doubtStart() {
+	if !op.cfg.Clean || op.cfg.RecoveryPoint <= 0 || op.cfg.LogStart <= op.cfg.RecoveryPoint {
+		return
+	}
+	op.forgetStart(op.cfg.RecoveryPoint)
+}
+
+func (op *opening) forgetStart(end kafka.Offset) {
+	op.log.Warn("saved log start lies behind the end of a log that was closed in order, and is not used: all records are kept, also those that DeleteRecords had deleted",
+		"partition", op.tp.String(), "saved_start", int64(op.cfg.LogStart), "end", int64(end))
+	op.cfg.LogStart = 0
+}
+
+// restart begins anew at the saved log start when the log does not reach it. After a
+// crash that is the lost tail of a log whose records DeleteRecords had deleted: what is
+// left lies below, and the offsets up to the start were given away. Whether it is so
+// nobody can say for certain, so the segments are set aside and not removed.
 func (op *opening) restart() error {
 	end := op.segs[len(op.segs)-1].next
 	if op.cfg.LogStart <= end {
 		return nil
 	}
-	op.log.Warn("log ends below its saved start: begun anew there", "partition", op.tp.String(),
-		"end", int64(end), "log_start", int64(op.cfg.LogStart))
+	if op.cfg.Clean && !op.cut && op.cfg.LogStart > op.cfg.RecoveryPoint {
+		op.forgetStart(end)
+		return nil
+	}
+	var bytes int64
 	for _, s := range op.segs {
-		if err := op.dropSegment(s); err != nil {
+		bytes += s.size
+		if err := op.setAside(s); err != nil {
 			return err
 		}
 	}
+	op.log.Warn("log ends below its saved start: begun anew there; its segments are kept with the ending "+asideExt+", remove them if nothing in them is wanted",
+		"partition", op.tp.String(), "end", int64(end), "log_start", int64(op.cfg.LogStart), "bytes", bytes, "dir", op.Dir())
 	s, err := op.createSegment(op.cfg.LogStart, op.cfg.Now.UnixMilli())
 	if err != nil {
 		return err
 	}
 	op.segs = []*segment{s}
 	return nil
+}
+
+// setAside takes a segment out of the log and keeps its records under another name.
+func (op *opening) setAside(s *segment) error {
+	name := fileName(s.base, logExt)
+	if s.size > 0 {
+		s.release(true)
+		to := name + asideExt
+		for n := 2; ; n++ {
+			if _, taken := op.sizes[to]; !taken {
+				break
+			}
+			to = fmt.Sprint(name, ".", n, asideExt)
+		}
+		if err := op.rename(name, to); err != nil {
+			return err
+		}
+		op.removed.Store(true)
+	}
+	return op.dropSegment(s) // the indexes, and an empty log
 }
 
 // settle puts what was found in force.

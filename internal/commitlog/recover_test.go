@@ -617,3 +617,65 @@ func FuzzSideFiles(f *testing.F) {
 		_, _ = parseTimes(0, b)
 	})
 }
+
+// TestStartBehindEnd: a saved log start behind the end costs no record. A log that was
+// closed in order keeps its own start; after a crash the offsets up to the saved start
+// may be known to clients, so the log begins there and the segments are set aside.
+func TestStartBehindEnd(t *testing.T) {
+	for _, tc := range []struct {
+		name         string
+		clean, point bool
+		cut          bool
+		saved        kafka.Offset
+		start, end   kafka.Offset
+	}{
+		{"closed in order", true, true, false, 99_999_999, 0, 500},
+		{"closed in order, by one", true, true, false, 501, 0, 500},
+		{"closed in order, recovery point lost", true, false, false, 99_999_999, 0, 500},
+		{"closed in order, at the end", true, true, false, 500, 500, 500},
+		{"killed", false, false, false, 99_999_999, 99_999_999, 99_999_999},
+		{"deleted up to an end that was lost", false, false, true, 500, 500, 500},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := newWorld(t, func(o *Options) { o.SegmentBytes = 20_000 })
+			w.fillTo(500, 60)
+			size := w.l.Size()
+			if err := w.l.Close(tc.clean); err != nil {
+				t.Fatal(err)
+			}
+			if tc.cut {
+				w.edit(fileName(w.l.active().base, logExt), cut(70))
+			}
+			w.cfg.Clean, w.cfg.RecoveryPoint, w.cfg.LogStart = tc.clean, 0, tc.saved
+			if tc.point {
+				w.cfg.RecoveryPoint = 500
+			}
+			for range 2 {
+				w.open()
+				if w.l.LogStart() != tc.start || w.l.End() != tc.end {
+					t.Fatalf("log %d..%d, want %d..%d\n%s", w.l.LogStart(), w.l.End(), tc.start, tc.end, w.logs.String())
+				}
+				w.wantRange(tc.start, tc.end)
+				var kept int64
+				entries, err := w.fs.ReadDir(w.cfg.Dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, e := range entries {
+					if strings.HasSuffix(e.Name, logExt) || strings.HasSuffix(e.Name, asideExt) {
+						kept += e.Size
+					}
+				}
+				if kept < size-200 {
+					t.Fatalf("%d bytes of %d left: %s", kept, size, listNames(w))
+				}
+				if warned := strings.Contains(w.logs.String(), "saved"); warned != (tc.saved > 500 || tc.cut) {
+					t.Errorf("said:\n%s", w.logs.String())
+				}
+				if err := w.l.Close(tc.clean); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
