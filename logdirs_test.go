@@ -220,3 +220,54 @@ func logEnds(t *testing.T, s *weir.Server, partitions int) []int64 {
 	}
 	return out
 }
+
+// A disk that is taken away under a running broker (unmounted by force, the folder
+// moved) is missed by the first operation that needs a name in it, not a minute later.
+func TestLogDirTakenAway(t *testing.T) {
+	home := t.TempDir()
+	one, two := filepath.Join(home, "one"), filepath.Join(home, "two")
+	s := start(t, weir.Options{Overrides: []string{"log.dirs=" + one + "," + two, "log.segment.bytes=1048576"}})
+	cl := client(t, s, kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.RecordRetries(1), kgo.ProducerBatchCompression(kgo.NoCompression()))
+	if _, err := kadm.NewClient(cl).CreateTopics(t.Context(), 4, 1, nil, "t"); err != nil {
+		t.Fatal(err)
+	}
+	send := func(p int) error {
+		return cl.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Partition: int32(p), Value: make([]byte, 600_000)}).FirstErr()
+	}
+	lost := map[int]bool{}
+	for p := range 4 {
+		if err := send(p); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(two, fmt.Sprint("t-", p))); err == nil {
+			lost[p] = true
+		}
+	}
+	if err := os.Rename(two, two+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(two, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for p := range lost {
+		for range 4 { // a segment is full after two
+			if send(p) != nil {
+				break
+			}
+		}
+		break
+	}
+	if got := s.FailedDirs(); len(got) != 1 || got[0] != two {
+		t.Fatalf("failed dirs %v, want %s", got, two)
+	}
+	for p, end := range logEnds(t, s, 4) {
+		if lost[p] != (end == -1) {
+			t.Errorf("partition %d: end %d", p, end)
+		}
+		if !lost[p] {
+			if err := send(p); err != nil {
+				t.Errorf("partition %d in the other dir: %v", p, err)
+			}
+		}
+	}
+}

@@ -79,6 +79,7 @@ func (m *Manager) retain(now time.Time) {
 		p.noteDoomed()
 		if err != nil {
 			m.o.Log.Warn("retention failed, trying again at the next check", "partition", p.TP.String(), "err", err)
+			p.dir.missed(err)
 		}
 	}
 }
@@ -126,6 +127,7 @@ func (m *Manager) checkpoint(onlyMoved bool) {
 		}
 		if err := d.saveMoved(); err != nil && !errors.Is(err, ErrOffline) {
 			m.o.Log.Warn("checkpoint not written, trying again: recovery after a kill would read more", "dir", d.path, "err", err)
+			d.missed(err)
 		}
 	}
 }

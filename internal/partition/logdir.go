@@ -150,6 +150,23 @@ func (d *logDir) fail(err error) {
 	}
 }
 
+// missed ends the dir if an operation in it failed because the whole dir is gone: its
+// disk was taken away. What was refused for another reason is the caller's to judge.
+func (d *logDir) missed(err error) {
+	if err == nil || d.failed.Load() != nil || disk.IsNoDescriptor(err) {
+		return
+	}
+	if _, refused := errors.AsType[kafka.Error](err); refused {
+		return
+	}
+	switch names, rerr := d.fs.ReadDir(d.path); {
+	case rerr != nil && !disk.IsNoDescriptor(rerr):
+		d.fail(fmt.Errorf("it cannot be read any more: %w", errors.Join(rerr, err)))
+	case rerr == nil && len(names) == 0:
+		d.fail(fmt.Errorf("it is empty, as if its disk was taken away: %w", err))
+	}
+}
+
 // onSyncError ends the dir: a log could not sync a file that it wanted to close.
 func (d *logDir) onSyncError(err error) { d.fail(err) }
 

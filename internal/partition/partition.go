@@ -102,9 +102,10 @@ func (p *Partition) Append(now time.Time, b batch.View, acks int16) (Ticket, err
 	}
 	a, err := p.log.Append(now, b, kafka.Epoch(p.epoch.Load()))
 	if err != nil {
-		err = p.refusedLocked(err)
+		refused := p.refusedLocked(err)
 		p.mu.Unlock()
-		return Ticket{}, err
+		p.dir.missed(err)
+		return Ticket{}, refused
 	}
 	if p.full {
 		p.full = false
@@ -130,7 +131,11 @@ func (p *Partition) refusedLocked(err error) error {
 	}
 	if !p.full {
 		p.full = true
-		p.dir.log.Error("partition refuses writes: make room or mend the disk; reads go on", "partition", p.TP.String(), "dir", p.dir.path, "err", err)
+		what := "partition refuses writes: mend the disk"
+		if disk.IsNoSpace(err) {
+			what = "partition refuses writes: make room; reads go on, and writes when there is room"
+		}
+		p.dir.log.Error(what, "partition", p.TP.String(), "dir", p.dir.path, "err", err)
 	}
 	return fmt.Errorf("%w: %w", ErrOffline, err)
 }
@@ -322,6 +327,7 @@ func (p *Partition) Read(from kafka.Offset, lastFetched kafka.Epoch, maxBytes in
 	}
 	slice, err := p.log.Read(from, bound, maxBytes, minOne)
 	if err != nil {
+		p.dir.missed(err)
 		return r, err
 	}
 	if slice.Incomplete {
