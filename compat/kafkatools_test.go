@@ -163,6 +163,8 @@ var toolMasks = []struct {
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d{3}`), "TIME"},
 	{regexp.MustCompile(`TIME, TIME, (\d+\.\d{4}), \d+\.\d{4}, (\d+), \d+\.\d{4}, \d+, \d+, \d+\.\d{4}, \d+\.\d{4}`), "TIME, TIME, $1, RATE, $2, RATES"},
 	{regexp.MustCompile(`TIME, 0, (\d+\.\d{4}), \d+\.\d{4}, (\d+), \d+\.\d{4}, \d+, \d+, \d+\.\d{4}, \d+\.\d{4}`), "TIME, 0, $1, RATE, $2, RATES"},
+	// Java prints sets in no order.
+	{regexp.MustCompile(`(Valid \w+ are|scenarios|options): .*`), "$1: …"},
 	{regexp.MustCompile(`perf-consumer-\d+`), "perf-consumer-N"},
 	{regexp.MustCompile(`console-consumer-\d+`), "console-consumer-N"},
 	{regexp.MustCompile(`TopicId: [\w-]{22}`), "TopicId: ID"},
@@ -247,6 +249,13 @@ func TestKafkaTools(t *testing.T) {
 		t.Fatalf("no cases: %v", err)
 	}
 	java := newJavaTools(t)
+	// Records that the files read: ten, in the first of two partitions.
+	r := dial(t, b.addr)
+	for _, topic := range []string{"golden-groups", "golden-records"} {
+		r.delete(topic)
+		runTool(t, "", bin, "kafka-topics", "--bootstrap-server", b.addr, "--create", "--topic", topic, "--partitions", "2")
+		r.put(topic, batchSpec{recs: values(10, 10)})
+	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".txt")
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"net"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,6 +68,12 @@ func bootstrap(list string) ([]string, error) {
 		return nil, configError("No resolvable bootstrap urls given in bootstrap.servers")
 	}
 	return good, nil
+}
+
+// validServers says that every server has a host and a port.
+func validServers(list string) bool {
+	all := splitList(list)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(s string) bool { return !hostPort.MatchString(s) })
 }
 
 // connect makes a client; nothing is asked of the cluster yet. servers wins over
@@ -151,7 +158,7 @@ func ask[R kmsg.Response](k *cluster, doing string, req kmsg.Request) (R, error)
 
 // unsupported tells that the cluster does not know a request at all.
 func (k *cluster) unsupported(key kmsg.Key) bool {
-	resp, err := k.cl.Request(k.ctx, kmsg.NewPtrApiVersionsRequest())
+	resp, err := k.cl.Request(k.ctx, versionsRequest())
 	if err != nil {
 		return false // the next request says why
 	}

@@ -42,6 +42,17 @@ func configError(format string, args ...any) *javaError {
 	return &javaError{class: "org.apache.kafka.common.config.ConfigException", message: fmt.Sprintf(format, args...)}
 }
 
+// terse is an error that a tool tells without its class.
+func terse(format string, args ...any) error {
+	return &javaError{class: "org.apache.kafka.tools.TerseException", message: fmt.Sprintf(format, args...)}
+}
+
+// wrapped is err as the cause of another exception.
+func wrapped(class string, err error) error {
+	e := java("", err)
+	return &javaError{class: class, message: e.line(), cause: e}
+}
+
 func timedOut(call string) *javaError {
 	return &javaError{class: apiErrors + "TimeoutException", message: "Timed out waiting for a node assignment. Call: " + call}
 }

@@ -40,9 +40,14 @@ func (e *exit) Error() string { return strings.TrimSpace(e.stdout + e.stderr) }
 // toolTable are the tools by name. One with waits says why it cannot be run yet.
 func toolTable() map[string]func(*call) error {
 	return map[string]func(*call) error{
-		"kafka-topics":             topics,
-		"kafka-producer-perf-test": producerPerf,
-		"kafka-consumer-perf-test": consumerPerf,
+		"kafka-topics":              topics,
+		"kafka-producer-perf-test":  producerPerf,
+		"kafka-consumer-perf-test":  consumerPerf,
+		"kafka-broker-api-versions": apiVersions,
+		"kafka-console-producer":    consoleProducer,
+		"kafka-console-consumer":    consoleConsumer,
+		"kafka-get-offsets":         getOffsets,
+		"kafka-consumer-groups":     consumerGroups,
 	}
 }
 
@@ -118,7 +123,7 @@ func (c *call) errorf(format string, args ...any) { fmt.Fprintf(c.in.Stderr, for
 
 // usage ends a tool whose command line is wrong: what is wrong and the help, on stderr.
 func usage(o *options, message string) error {
-	return &exit{code: 1, stderr: strings.TrimSuffix(message, "\n") + "\n" + o.table()}
+	return &exit{code: 1, stderr: message + "\n" + o.table()}
 }
 
 // common are the two flags every tool has. helpOrVersion answers them.
