@@ -181,39 +181,46 @@ func (op *opening) remove(name string) error {
 // and goes; so does what waits for deletion and what an atomic write left. A .swap
 // log is a finished result: what it covers goes and it takes its place. If some
 // results of the same cleaning are still .cleaned, the finished ones at or above
-// the first of those go too: the old segments are all there.
+// the first of those go too: the old segments are all there. Nothing goes before
+// every result was found whole.
 func (op *opening) strays() error {
 	minCleaned := kafka.Offset(-1)
-	var swaps []kafka.Offset
+	var swaps []swap
 	for _, name := range op.names() {
-		switch filepath.Ext(name) {
-		case deletedExt, tmpExt:
-			if err := op.remove(name); err != nil {
-				return err
-			}
-		case cleanedExt:
-			if base, _, ok := parseName(name); ok && (minCleaned < 0 || base < minCleaned) && strings.HasSuffix(name, logExt+cleanedExt) {
+		base, ext, ok := parseName(name)
+		switch {
+		case !ok:
+		case ext == logExt+cleanedExt:
+			if minCleaned < 0 || base < minCleaned {
 				minCleaned = base
 			}
-			if err := op.remove(name); err != nil {
+		case ext == logExt+swapExt:
+			sw, err := op.readSwap(base)
+			if err != nil {
 				return err
 			}
-		case swapExt:
-			if base, ext, ok := parseName(name); ok && ext == logExt+swapExt {
-				swaps = append(swaps, base)
+			swaps = append(swaps, sw)
+		}
+	}
+	for _, name := range op.names() {
+		switch filepath.Ext(name) {
+		case deletedExt, tmpExt, cleanedExt:
+			if err := op.remove(name); err != nil {
+				return err
 			}
 		}
 	}
-	for _, base := range swaps {
-		if minCleaned >= 0 && base >= minCleaned {
+	for _, sw := range swaps {
+		_, old := op.sizes[fileName(sw.base, logExt)]
+		if sw.useless || old && minCleaned >= 0 && sw.base >= minCleaned {
 			for _, ext := range segmentExts {
-				if err := op.remove(fileName(base, ext+swapExt)); err != nil {
+				if err := op.remove(fileName(sw.base, ext+swapExt)); err != nil {
 					return err
 				}
 			}
 			continue
 		}
-		if err := op.finishSwap(base); err != nil {
+		if err := op.finishSwap(sw); err != nil {
 			return err
 		}
 	}
@@ -246,27 +253,61 @@ func (op *opening) rename(from, to string) error {
 	return nil
 }
 
-// finishSwap puts the compacted segment at base in place of all it covers.
-func (op *opening) finishSwap(base kafka.Offset) error {
-	swap := fileName(base, logExt+swapExt)
-	f, err := op.fs.OpenRead(op.file(swap))
-	if err != nil {
-		return err
+// swap is a compacted segment that is to take the place of those in [base, next).
+type swap struct {
+	base, next kafka.Offset
+	useless    bool // the old segments hold all that it does
+}
+
+// readSwap looks at every byte of the .swap log at base: what takes the place of sound
+// segments must be sound. The first segment it replaces is the first to go, so while
+// that is there an empty or broken result is not needed.
+func (op *opening) readSwap(base kafka.Offset) (swap, error) {
+	name := fileName(base, logExt+swapExt)
+	sw := swap{base: base, next: base}
+	_, old := op.sizes[fileName(base, logExt)]
+	if op.sizes[name] == 0 { // everything in the old segments was superseded, or it is not ours
+		sw.useless = old
+		return sw, nil
 	}
-	next := base
-	sc := newScanner(f, 0, op.sizes[swap], false)
+	f, err := op.fs.OpenRead(op.file(name))
+	if err != nil {
+		return sw, err
+	}
+	defer f.Close()
+	sc := newScanner(f, 0, op.sizes[name], true)
 	for {
 		b, err := sc.next()
 		if err == io.EOF {
-			break
+			return sw, nil
 		}
-		if err != nil {
-			f.Close()
-			return &CorruptError{op.file(swap), sc.pos, err}
+		if err == nil && b.BaseOffset() < sw.next {
+			sc.pos, err = b.pos, fmt.Errorf("%w: offsets %d to %d after %d", batch.ErrCorrupt, b.BaseOffset(), b.LastOffset(), sw.next-1)
 		}
-		next = b.LastOffset() + 1
+		if err == nil {
+			sw.next = b.LastOffset() + 1
+			continue
+		}
+		if !isDamage(err) {
+			return sw, fmt.Errorf("commitlog: %s at byte %d: %w", f.Name(), sc.pos, err)
+		}
+		for name := range op.sizes {
+			if b, ext, ok := parseName(name); ok && ext == logExt+deletedExt && b >= base {
+				old = false // perhaps one of those that it replaces
+			}
+		}
+		if !old {
+			return sw, &CorruptError{op.file(name), sc.pos, fmt.Errorf("%w: it is the result of a compaction, and segments that it replaces may be gone; restore the folder from a copy, or put the segments' .deleted files back under their names and remove the .swap files", err)}
+		}
+		op.log.Warn("result of a compaction is damaged and not used: the segments that it was made of are there", "partition", op.tp.String(), "file", op.file(name), "at", sc.pos, "err", err)
+		sw.useless = true
+		return sw, nil
 	}
-	f.Close()
+}
+
+// finishSwap puts the compacted segment in place of all it covers.
+func (op *opening) finishSwap(sw swap) error {
+	base, next := sw.base, sw.next
 	for _, name := range op.names() {
 		b, ext, ok := parseName(name)
 		if !ok || !slices.Contains(segmentExts[:], ext) || b < base || b >= max(next, base+1) {

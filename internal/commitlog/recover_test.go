@@ -679,3 +679,66 @@ func TestStartBehindEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestBadSwap: a .swap or .cleaned file that is empty or broken destroys no segment
+// that is there.
+func TestBadSwap(t *testing.T) {
+	for _, ext := range []string{swapExt, cleanedExt} {
+		for name, tc := range map[string]struct {
+			content func(log []byte) []byte
+			old     bool // the segment it is to replace is there
+			refused bool
+		}{
+			"empty":              {func([]byte) []byte { return nil }, true, false},
+			"short":              {func(b []byte) []byte { return b[:20] }, true, false},
+			"a letter":           {func(b []byte) []byte { return bytes.Repeat([]byte("x"), 200) }, true, false},
+			"zeros":              {func(b []byte) []byte { return make([]byte, 200) }, true, false},
+			"cut":                {func(b []byte) []byte { return b[:len(b)-5] }, true, false},
+			"a flipped bit":      {func(b []byte) []byte { b[80] ^= 1; return b }, true, false},
+			"a flipped bit, old": {func(b []byte) []byte { b[80] ^= 1; return b }, false, true},
+			"short, old":         {func(b []byte) []byte { return b[:20] }, false, true},
+		} {
+			if ext == cleanedExt && tc.refused {
+				continue
+			}
+			for _, clean := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, ext, clean), func(t *testing.T) {
+					w := newWorld(t, func(o *Options) { o.SegmentBytes = 2000 })
+					w.fillTo(60, 100)
+					if err := w.l.Close(true); err != nil {
+						t.Fatal(err)
+					}
+					w.cfg.Clean, w.cfg.RecoveryPoint = clean, 60
+					log, err := w.fs.ReadFile(w.l.path(0, logExt))
+					if err != nil {
+						t.Fatal(err)
+					}
+					path := w.l.path(0, logExt)
+					if err := w.fs.WriteAtomic(path+ext, tc.content(log)); err != nil {
+						t.Fatal(err)
+					}
+					if !tc.old {
+						if err := w.fs.Rename(path, path+deletedExt); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if tc.refused {
+						var ce *CorruptError
+						if _, err := Open(w.cfg); !errors.As(err, &ce) || !strings.HasSuffix(ce.File, swapExt) {
+							t.Fatalf("open: %v", err)
+						}
+						if _, err := w.fs.Stat(path + deletedExt); err != nil {
+							t.Error("the last copy went")
+						}
+						return
+					}
+					w.open()
+					w.wantRange(0, 60)
+					if names := listNames(w); strings.Contains(names, ext) {
+						t.Error(names)
+					}
+				})
+			}
+		}
+	}
+}
