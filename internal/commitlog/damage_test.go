@@ -6,6 +6,7 @@ package commitlog
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -182,5 +183,37 @@ func TestMissingSegment(t *testing.T) {
 				t.Errorf("%s: end %d after the loss was accepted, want %d", how, w.l.End(), second)
 			}
 		}
+	}
+}
+
+// The first segment has nothing before it that would show its loss but the saved start.
+func TestMissingFirstSegment(t *testing.T) {
+	for _, clean := range []bool{false, true} {
+		w := newWorld(t, func(o *Options) { o.SegmentBytes = 10_000 })
+		w.fillTo(500, 60)
+		w.reopen(clean)
+		second := w.l.segments()[1].base
+		if _, err := w.l.DeleteBefore(3); err != nil {
+			t.Fatal(err)
+		}
+		w.reopen(clean)
+		if said := w.logs.String(); strings.Contains(said, "above its saved start") {
+			t.Fatalf("nothing is missing:\n%s", said)
+		}
+		if err := w.l.Close(clean); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.fs.Remove(w.l.path(0, logExt)); err != nil {
+			t.Fatal(err)
+		}
+		w.open()
+		if said := w.logs.String(); strings.Count(said, "level=WARN") != 1 || !strings.Contains(said, fmt.Sprint("saved_start=3 first_offset=", second)) {
+			t.Errorf("clean %v: said\n%s", clean, said)
+		}
+		w.reopen(clean) // the new start is saved
+		if said := w.logs.String(); strings.Count(said, "level=WARN") != 1 {
+			t.Errorf("clean %v: said again\n%s", clean, said)
+		}
+		w.wantRange(second, 500)
 	}
 }

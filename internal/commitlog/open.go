@@ -53,6 +53,7 @@ func Open(cfg Config) (*Log, error) {
 type opening struct {
 	accepting bool // acceptFile was there
 	cut       bool // recovery dropped something
+	forgot    bool // the saved log start is not used
 	*Log
 	cfg   *Config
 	segs  []*segment
@@ -702,6 +703,7 @@ func (op *opening) doubtStart() {
 }
 
 func (op *opening) forgetStart(end kafka.Offset) {
+	op.forgot = true
 	op.log.Warn("saved log start lies behind the end of a log that was closed in order, and is not used: all records are kept, also those that DeleteRecords had deleted",
 		"partition", op.tp.String(), "saved_start", int64(op.cfg.LogStart), "end", int64(end))
 	op.cfg.LogStart = 0
@@ -762,6 +764,15 @@ func (op *opening) settle() {
 	last := op.segs[len(op.segs)-1]
 	end := last.next
 	start := max(op.cfg.LogStart, op.segs[0].base)
+	if start > op.cfg.LogStart && !op.forgot {
+		why := "a stop of Kafka, which saves no start that retention moved"
+		if !op.cfg.Clean {
+			why = "retention shortly before the kill"
+		}
+		op.log.Warn("log begins above its saved start: what lay between is not there", "partition", op.tp.String(),
+			"saved_start", int64(op.cfg.LogStart), "first_offset", int64(start), "dir", op.Dir(), "harmless_after", why,
+			"otherwise", "its first segments were removed by hand: stop the broker, put them back, and set the partition's line in log-start-offset-checkpoint to the saved start")
+	}
 	op.publish(op.segs)
 	op.end.Store(int64(end))
 	op.start.Store(int64(start))
