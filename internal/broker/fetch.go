@@ -41,6 +41,7 @@ type fetch struct {
 	b         *Broker
 	req       *kmsg.FetchRequest
 	ses       *session
+	round     uint32 // of the session
 	parts     []fetchPart
 	maxBytes  int
 	committed bool
@@ -75,6 +76,7 @@ func (b *Broker) fetch(r *wire.Request, req *kmsg.FetchRequest) wire.Response {
 		}
 		f.parts = lastOfEach(f.parts)
 	}
+	req.Topics, req.ForgottenTopics = nil, nil // it may wait for long, and they may be large
 	got, answer := f.look()
 	if answer || got >= int64(req.MinBytes) || req.MaxWaitMillis <= 0 || f.empty() {
 		return f.respond()
@@ -111,10 +113,12 @@ func (f *fetch) look() (got int64, answer bool) {
 	f.ses.mu.Lock()
 	defer f.ses.mu.Unlock()
 	f.ses.gatherLocked()
+	f.ses.round++
+	f.round = f.ses.round
 	f.parts = make([]fetchPart, len(f.ses.hot))
 	for i, sp := range f.ses.hot {
-		sp.by = f
-		f.parts[i] = fetchPart{key: sp.key, ask: sp.ask, held: sp}
+		sp.by = f.round
+		f.parts[i] = fetchPart{key: sp.key(), ask: sp.ask(), held: sp}
 	}
 	f.locate(img)
 	for i := range f.parts { // before they are read
@@ -332,6 +336,6 @@ func (f *fetch) news() []fetchPart {
 		}
 		told = append(told, *fp)
 	}
-	f.ses.coolLocked(f)
+	f.ses.coolLocked(f.round)
 	return told
 }

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -16,25 +17,48 @@ import (
 // Fetch sessions (KIP-227): the client names its partitions once, and later
 // requests and responses carry changes alone.
 
-// sessionKey names a partition in a session: by id from Fetch 13 on, else by name.
+// sessionKey names a partition in a fetch: by id from Fetch 13 on, else by name.
 type sessionKey struct {
 	topic string
 	id    kafka.TopicID
 	n     int32
 }
 
+// sessionTopicKey names a topic in a session.
+type sessionTopicKey struct {
+	topic string
+	id    kafka.TopicID
+}
+
+// sessionTopic is a topic of a session, once for all its partitions.
+type sessionTopic struct {
+	ses   *session
+	name  string // empty from Fetch 13 on
+	id    kafka.TopicID
+	parts int // of the session's index
+}
+
+// partKey names a partition within a session.
+type partKey struct {
+	t *sessionTopic
+	n int32
+}
+
 // sessionPart is one partition's place in a session: what the client asks, and
-// what it was last told. Its session's mutex guards it, but for noted.
+// what it was last told. Its session's mutex guards it, but for noted. A client
+// makes one with 30 bytes, so it is kept small: partCost states what it takes.
 type sessionPart struct {
-	ses       *session
-	key       sessionKey
-	ask       kmsg.FetchRequestTopicPartition
-	hw, start int64 // last told; -2: never
-	lso       int64
+	t                *sessionTopic
+	n                int32
+	maxBytes         int32 // of the request, as the next three
+	offset           int64
+	epoch, lastEpoch int32
+	hw, start        int64 // last told; -2: never
+	lso              int64
 
 	hot   bool                 // in session.hot
 	gone  bool                 // forgotten
-	by    *fetch               // the last to look at it, which found:
+	by    uint32               // the last round to look at it, which found:
 	gave  bool                 // records
 	cool  bool                 // nothing beyond what it tells
 	sub   *partition.Partition // tells us of changes; nil: none does
@@ -54,11 +78,17 @@ type session struct {
 	byID     bool
 	mu       sync.Mutex
 	epoch    int32 // of the next request
-	index    map[sessionKey]*sessionPart
+	topics   map[sessionTopicKey]*sessionTopic
+	index    map[partKey]*sessionPart
+	most     int            // entries the maps have had room for
+	cost     int64          // of all this, taken from sessions.used
 	hot      []*sessionPart // in the order in which they are read
 	how      sessionHow     // of the last request
+	round    uint32         // counts looks; a pointer to the fetch would keep all of it
 	closed   bool
 	lastUsed time.Time // guarded by sessions.mu
+	created  time.Time
+	size     atomic.Int32 // of index, for sessions.create
 
 	waiter atomic.Pointer[partition.Waiter] // of the fetch that waits
 
@@ -73,9 +103,19 @@ type sessionHow struct {
 	level   int8
 }
 
+func (sp *sessionPart) key() sessionKey { return sessionKey{sp.t.name, sp.t.id, sp.n} }
+
+// ask is what the client asks, as far as it matters to a consumer's fetch.
+func (sp *sessionPart) ask() kmsg.FetchRequestTopicPartition {
+	a := kmsg.NewFetchRequestTopicPartition()
+	a.Partition, a.CurrentLeaderEpoch, a.FetchOffset = sp.n, sp.epoch, sp.offset
+	a.LastFetchedEpoch, a.PartitionMaxBytes = sp.lastEpoch, sp.maxBytes
+	return a
+}
+
 // Changed notes a change of the partition (partition.Subscriber).
 func (sp *sessionPart) Changed(n int64) {
-	ses := sp.ses
+	ses := sp.t.ses
 	if !sp.noted.Load() && !sp.noted.Swap(true) {
 		ses.notes.Lock()
 		ses.noted = append(ses.noted, sp)
@@ -139,150 +179,54 @@ func (sp *sessionPart) unfollow() {
 	}
 }
 
-// close ends the subscriptions.
-func (ses *session) close() {
+// close ends the subscriptions and gives back what the session holds. A fetch that
+// has looked at its partitions may still be answered.
+func (ses *session) close() (cost int64) {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	ses.closed = true
 	for _, sp := range ses.index {
 		sp.unfollow()
 	}
+	ses.topics, ses.index = nil, nil
+	cost, ses.cost = ses.cost, 0
+	return cost
 }
 
-// sessionIdle is how long a session must be unused before another may take its slot.
-const sessionIdle = 2 * time.Minute
-
-// sessions is the bounded cache of them.
-type sessions struct {
-	mu    sync.Mutex
-	slots int
-	rand  func() int32
-	byID  map[int32]*session
-}
-
-func newSessions(slots int, rand func() int32) *sessions {
-	return &sessions{slots: slots, rand: rand, byID: make(map[int32]*session)}
-}
-
-const (
-	sessionInitial = 0  // epoch of a full fetch that wants a session
-	sessionFinal   = -1 // epoch of a full fetch that wants none
-)
-
-// begin finds or makes the session of a request and brings it up to date. A nil
-// session without an error is a fetch without one.
-func (s *sessions) begin(req *kmsg.FetchRequest, now time.Time) (*session, kafka.Error) {
-	if req.Version < 7 {
-		return nil, kafka.NoError
-	}
-	if req.SessionEpoch == sessionFinal || req.SessionEpoch == sessionInitial {
-		if req.SessionID != 0 {
-			s.drop(req.SessionID)
-		}
-		if req.SessionEpoch == sessionFinal {
-			return nil, kafka.NoError
-		}
-		return s.create(req, now), kafka.NoError
-	}
-	s.mu.Lock()
-	ses := s.byID[req.SessionID]
-	if ses != nil {
-		ses.lastUsed = now
-	}
-	s.mu.Unlock()
-	if ses == nil {
-		return nil, kafka.ErrFetchSessionIDNotFound
-	}
-	ses.mu.Lock()
-	defer ses.mu.Unlock()
-	if req.SessionEpoch != ses.epoch {
-		return nil, kafka.ErrInvalidFetchSessionEpoch
-	}
-	if ses.byID != (req.Version >= 13) {
-		return nil, kafka.ErrFetchSessionTopicIDError
-	}
-	ses.epoch++
-	if ses.epoch < 0 {
-		ses.epoch = 1
-	}
-	for i := range req.ForgottenTopics {
-		f := &req.ForgottenTopics[i]
-		for _, n := range f.Partitions {
-			ses.forgetLocked(sessionKey{f.Topic, f.TopicID, n})
-		}
-	}
-	if len(req.ForgottenTopics) > 0 {
-		ses.hot = slices.DeleteFunc(ses.hot, func(sp *sessionPart) bool { return sp.gone })
-	}
-	ses.takeLocked(req)
-	return ses, kafka.NoError
-}
-
-func (s *sessions) drop(id int32) {
-	s.mu.Lock()
-	ses := s.byID[id]
-	delete(s.byID, id)
-	s.mu.Unlock()
-	if ses != nil {
-		ses.close()
-	}
-}
-
-// create makes a session, or none when every slot is in use: the client then
-// fetches in full, which always works.
-func (s *sessions) create(req *kmsg.FetchRequest, now time.Time) *session {
-	if s.slots <= 0 {
-		return nil
-	}
-	var oldest *session
+// takeLocked adds or changes the partitions a request names. False: spend, which is
+// asked before each new one, refused, and only those before it were taken.
+func (ses *session) takeLocked(req *kmsg.FetchRequest, spend func(cost int64) bool) bool {
 	defer func() {
-		if oldest != nil {
-			oldest.close()
-		}
+		ses.most = max(ses.most, len(ses.index))
+		ses.size.Store(int32(len(ses.index)))
 	}()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.byID) >= s.slots {
-		for _, ses := range s.byID {
-			if oldest == nil || ses.lastUsed.Before(oldest.lastUsed) {
-				oldest = ses
-			}
-		}
-		if oldest == nil || now.Sub(oldest.lastUsed) < sessionIdle {
-			oldest = nil
-			return nil
-		}
-		delete(s.byID, oldest.id)
-	}
-	ses := &session{byID: req.Version >= 13, epoch: 1, index: make(map[sessionKey]*sessionPart), lastUsed: now}
-	for ses.id <= 0 || s.byID[ses.id] != nil {
-		ses.id = s.rand() & 0x7fffffff
-	}
-	ses.takeLocked(req) // nobody else has it yet
-	s.byID[ses.id] = ses
-	return ses
-}
-
-// count is the number of sessions held.
-func (s *sessions) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.byID)
-}
-
-// takeLocked adds or changes the partitions a request names.
-func (ses *session) takeLocked(req *kmsg.FetchRequest) {
 	for i := range req.Topics {
-		t := &req.Topics[i]
-		for _, ask := range t.Partitions {
-			key := sessionKey{t.Topic, t.TopicID, ask.Partition}
-			p := ses.index[key]
+		in := &req.Topics[i]
+		key := sessionTopicKey{in.Topic, in.TopicID}
+		t := ses.topics[key]
+		for j := range in.Partitions {
+			ask := &in.Partitions[j]
+			p := ses.index[partKey{t, ask.Partition}]
 			if p == nil {
-				key.topic = strings.Clone(key.topic)
-				p = &sessionPart{ses: ses, key: key, hw: -2, start: -2, lso: -2}
-				ses.index[key] = p
+				cost := int64(partCost)
+				if t == nil {
+					cost += topicCost + int64(len(key.topic))
+				}
+				if !spend(cost) {
+					return false
+				}
+				ses.cost += cost
+				if t == nil {
+					key.topic = strings.Clone(key.topic)
+					t = &sessionTopic{ses: ses, name: key.topic, id: key.id}
+					ses.topics[key] = t
+				}
+				t.parts++
+				p = &sessionPart{t: t, n: ask.Partition, hw: -2, start: -2, lso: -2}
+				ses.index[partKey{t, p.n}] = p
 			}
-			p.ask = ask
+			p.offset, p.maxBytes = ask.FetchOffset, ask.PartitionMaxBytes
+			p.epoch, p.lastEpoch = ask.CurrentLeaderEpoch, ask.LastFetchedEpoch
 			ses.heatLocked(p)
 		}
 	}
@@ -293,29 +237,56 @@ func (ses *session) takeLocked(req *kmsg.FetchRequest) {
 		}
 		ses.how = how
 	}
+	return true
 }
 
-// forgetLocked leaves the partition in hot, marked as gone.
-func (ses *session) forgetLocked(key sessionKey) {
-	p := ses.index[key]
-	if p == nil {
-		return
+// forgetLocked takes out the partitions that a request names so, and returns what
+// they cost. A map never shrinks, so when few are left they move to new ones.
+func (ses *session) forgetLocked(req *kmsg.FetchRequest) (cost int64) {
+	if len(req.ForgottenTopics) == 0 {
+		return 0
 	}
-	delete(ses.index, key)
-	p.gone = true
-	p.unfollow()
+	for i := range req.ForgottenTopics {
+		f := &req.ForgottenTopics[i]
+		t := ses.topics[sessionTopicKey{f.Topic, f.TopicID}]
+		for _, n := range f.Partitions {
+			p := ses.index[partKey{t, n}]
+			if p == nil {
+				continue
+			}
+			delete(ses.index, partKey{t, n})
+			p.gone = true
+			p.unfollow()
+			cost += partCost
+			if t.parts--; t.parts == 0 {
+				delete(ses.topics, sessionTopicKey{t.name, t.id})
+				cost += topicCost + int64(len(t.name))
+				t = nil
+			}
+		}
+	}
+	ses.cost -= cost
+	ses.hot = slices.DeleteFunc(ses.hot, func(sp *sessionPart) bool { return sp.gone })
+	if ses.most > 256 && len(ses.index) < ses.most/4 {
+		index, topics := make(map[partKey]*sessionPart, len(ses.index)), make(map[sessionTopicKey]*sessionTopic, len(ses.topics))
+		maps.Copy(index, ses.index)
+		maps.Copy(topics, ses.topics)
+		ses.index, ses.topics, ses.most = index, topics, len(index)
+		ses.hot = slices.Clone(ses.hot)
+	}
+	return cost
 }
 
-// coolLocked takes out of hot what by has looked at and found nothing more to tell
+// coolLocked takes out of hot what round by has looked at and found nothing more to tell
 // (cool), and moves those that gave data behind the others, so that a client whose
 // fetches fill up reaches all of them.
-func (ses *session) coolLocked(by *fetch) {
+func (ses *session) coolLocked(by uint32) {
 	kept := ses.hot[:0]
 	var back []*sessionPart
 	for _, sp := range ses.hot {
 		switch {
 		case sp.by == by && sp.cool:
-			sp.hot, sp.by = false, nil
+			sp.hot = false
 		case sp.by == by && sp.gave:
 			back = append(back, sp)
 		default:

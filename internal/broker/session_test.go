@@ -55,7 +55,7 @@ func TestSessionRules(t *testing.T) {
 	f := kmsg.NewFetchRequestForgottenTopic()
 	f.Topic, f.Partitions = "t", []int32{0, 99}
 	add.ForgottenTopics = append(add.ForgottenTopics, f)
-	if ses, _ := s.begin(add, now); len(ses.index) != 2 || len(ses.hot) != 2 || ses.hot[0].key.n != 1 || ses.hot[1].key.n != 5 {
+	if ses, _ := s.begin(add, now); len(ses.index) != 2 || len(ses.hot) != 2 || ses.hot[0].n != 1 || ses.hot[1].n != 5 {
 		t.Errorf("after adding 5 and forgetting 0: %+v", ses.hot)
 	}
 	byID := fetchRequest(1, 4)
@@ -90,19 +90,18 @@ func TestSessionSlots(t *testing.T) {
 func TestThoseThatGaveDataComeLast(t *testing.T) {
 	s := newSessions(1, func() int32 { return 1 })
 	ses, _ := s.begin(fetchRequest(0, sessionInitial, 0, 1, 2, 3), time.Unix(1, 0))
-	f := &fetch{}
 	for i, sp := range ses.hot {
-		sp.by, sp.gave, sp.cool = f, i == 0, i == 1
+		sp.by, sp.gave, sp.cool = 1, i == 0, i == 1
 	}
-	ses.coolLocked(f)
+	ses.coolLocked(1)
 	var got []int32
 	for _, p := range ses.hot {
-		got = append(got, p.key.n)
+		got = append(got, p.n)
 	}
 	if !slices.Equal(got, []int32{2, 3, 0}) {
 		t.Errorf("order %v, want 2 3 0", got)
 	}
-	sp := ses.index[sessionKey{topic: "t", n: 1}]
+	sp := ses.index[partKey{ses.topics[sessionTopicKey{topic: "t"}], 1}]
 	for range 2 {
 		sp.Changed(10)
 	}
