@@ -23,7 +23,8 @@ import (
 
 func perfCommand(in IO) *cobra.Command {
 	return family("perf", "Measure what a cluster carries: load, latency, limits, comparisons",
-		perfProduceCommand(in), perfConsumeCommand(in), perfLatencyCommand(in), perfRampCommand(in))
+		perfProduceCommand(in), perfConsumeCommand(in), perfLatencyCommand(in), perfRampCommand(in), perfCompareCommand(in),
+		perfReportCommand(in))
 }
 
 // perfFlags are the flags of the commands of the lab. Each command adds those it
@@ -103,6 +104,20 @@ type perfRun struct {
 // begin checks what can be checked before anything is sent: flags, the run
 // folder, the cluster, the topic. Close must be called when there is no error.
 func (f *perfFlags) begin(ctx context.Context, in IO, kind string, opts ...kgo.Opt) (*perfRun, error) {
+	r, err := f.reach(ctx, in, kind, opts...)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.look(); err != nil {
+		r.Close()
+		r.drop()
+		return nil, err
+	}
+	return r, nil
+}
+
+// reach is begin without a look at the topic.
+func (f *perfFlags) reach(ctx context.Context, in IO, kind string, opts ...kgo.Opt) (*perfRun, error) {
 	if f.topic == "" {
 		return nil, usagef("say which topic: --topic NAME; with --partitions N it is made if there is none")
 	}
@@ -138,11 +153,6 @@ func (f *perfFlags) begin(ctx context.Context, in IO, kind string, opts ...kgo.O
 		return nil, err
 	}
 	r.run = &lab.Run{Format: lab.RunFormat, Kind: kind, Started: started, Spec: map[string]any{"topic": f.topic}}
-	if err := r.look(); err != nil {
-		r.Close()
-		r.drop()
-		return nil, err
-	}
 	return r, nil
 }
 

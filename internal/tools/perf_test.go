@@ -224,3 +224,51 @@ func TestPerfRamp(t *testing.T) {
 		w.has(line, w.line(ExitUsage, "", "perf ramp -t load --out none "+line).err, say)
 	}
 }
+
+func TestPerfCompareAndReport(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	args := out(t)
+	r := w.line(ExitOK, "", "perf compare -t cmp --a linger.ms=0 --b linger.ms=100 --rate 300 --duration 1s --pairs 4 --record-size 100 --partitions 1", args...)
+	w.has("text", r.out, "A           linger.ms=0\n", "B           linger.ms=100\n", "run  8 of 8  A", "p50         A", "B is worse by ")
+	run, err := lab.ReadRun(args[1])
+	if err != nil || len(run.Compare.RunsA) != 4 || run.Compare.Verdicts["p50"].Verdict != lab.Worse || run.Compare.Verdicts["p50"].Pairs != 4 {
+		t.Errorf("%v, %+v", err, run.Compare)
+	}
+	if topics := w.line(ExitOK, "", "topic list").out; strings.Contains(topics, "cmp-") {
+		t.Errorf("topics were left: %s", topics)
+	}
+
+	one := out(t)
+	w.line(ExitOK, "", "perf produce -t load --partitions 1 --rate 100 -n 100 -q", one...)
+	r = runIn(t.Context(), nil, "perf", "report", one[1], args[1])
+	w.has("report", r.out, "RECORDS/S", one[1], "produce", "compare")
+	r = runIn(t.Context(), nil, "perf", "report", one[1])
+	w.has("report of one", r.out, "throughput", "100 acknowledged")
+	if r := runIn(t.Context(), nil, "perf", "report", filepath.Join(one[1], "no")); r.code != ExitFailed || !strings.Contains(r.err, "no such result") {
+		t.Errorf("%+v", r)
+	}
+	for line, say := range map[string]string{
+		"--pairs 5":        "even number",
+		"--a linger.ms":    "has no value",
+		"--a-topic x":      "write key=value",
+		"--b acks=9":       "property acks",
+		"--a 1=1 --rate 1": "is not known",
+	} {
+		r := w.run("", append(strings.Fields("perf compare -t cmp --duration 1s --pairs 4 --out none"), strings.Fields(line)...)...)
+		if r.code == ExitOK || !strings.Contains(r.err, say) {
+			t.Errorf("%s: code %d, %s", line, r.code, r.err)
+		}
+	}
+}
+
+func TestDiffering(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"x=1", "x=2", 1}, {"x=1 y=1", "x=2 y=1", 1}, {"x=1", "y=1", 2}, {"", "", 0}, {"x=1", "", 1}} {
+		if got := differing(strings.Fields(c.a), strings.Fields(c.b)); got != c.want {
+			t.Errorf("%q and %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
