@@ -198,14 +198,15 @@ func parseIdentity(path string, text []byte) (identity, error) {
 	return id, nil
 }
 
-// holdsData says whether a folder without a name holds something of a broker's.
-func holdsData(fs disk.FS, dir string) (name string, used bool) {
+// holdsData says whether a folder without a name holds something of a broker's, and
+// what, apart from but.
+func holdsData(fs disk.FS, dir string, but ...string) (name string, used bool) {
 	entries, err := fs.ReadDir(dir)
 	if err != nil {
 		return "", false
 	}
 	for _, e := range entries {
-		if e.Dir && (strings.HasPrefix(e.Name, "__") || strings.Contains(e.Name, "-")) {
+		if e.Dir && !slices.Contains(but, e.Name) && (strings.HasPrefix(e.Name, "__") || strings.Contains(e.Name, "-")) {
 			return e.Name, true
 		}
 	}
@@ -215,12 +216,15 @@ func holdsData(fs disk.FS, dir string) (name string, used bool) {
 // metadataThere refuses log dirs that hold partitions without the metadata that names
 // them: starting would take every partition for a stranger's.
 func metadataThere(fs disk.FS, metaDir string, dirs []partition.DirInfo) error {
-	if _, err := fs.Stat(filepath.Join(metaDir, quorum.Dir)); err == nil {
-		return nil
+	entries, _ := fs.ReadDir(filepath.Join(metaDir, quorum.Dir))
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name); ext == ".log" || ext == ".snapshot" {
+			return nil
+		}
 	}
 	for _, d := range dirs {
-		if name, used := holdsData(fs, d.Path); d.Err == nil && used {
-			return fmt.Errorf("%s holds %s but the metadata log %s is gone: put that folder back, or start in an empty folder with --data-dir",
+		if name, used := holdsData(fs, d.Path, quorum.Dir); d.Err == nil && used {
+			return fmt.Errorf("%s holds %s but the metadata log in %s is gone: put that folder back, or start in an empty folder with --data-dir",
 				d.Path, name, filepath.Join(metaDir, quorum.Dir))
 		}
 	}

@@ -189,6 +189,19 @@ func TestStartRefusals(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(headless, "orders-0"), 0o755); err != nil {
 		t.Fatal(err)
 	}
+	emptied := closedFolder(t)
+	files, err := filepath.Glob(filepath.Join(emptied, "__weir_metadata", "*"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no metadata log: %v", err)
+	}
+	for _, f := range files {
+		if err := os.Remove(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(emptied, "orders-0"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		what string
 		o    weir.Options
@@ -199,6 +212,7 @@ func TestStartRefusals(t *testing.T) {
 		{"Kafka's folder", weir.Options{DataDir: foreign}, []string{"Apache Kafka", foreign}},
 		{"folder without a name", weir.Options{DataDir: orphan}, []string{"orders-0", "meta.properties"}},
 		{"metadata gone", weir.Options{DataDir: headless}, []string{"orders-0", "__weir_metadata", "put that folder back"}},
+		{"metadata log's files gone", weir.Options{DataDir: emptied}, []string{"orders-0", "__weir_metadata", "put that folder back"}},
 		{"newer folder", weir.Options{DataDir: newer}, []string{"99", "newer"}},
 		{"bad value", weir.Options{Overrides: []string{"num.partitions=none"}}, []string{"num.partitions", "none"}},
 		{"other node id", weir.Options{DataDir: closedFolder(t), Overrides: []string{"node.id=7"}}, []string{"node 1", "7"}},
