@@ -91,13 +91,22 @@ func serve(ctx context.Context, in tools.IO, o weir.Options) error {
 	go func() { done <- s.Close() }()
 	again, release := secondSignal()
 	defer release()
-	select {
-	case cerr := <-done:
-		return errors.Join(err, cerr)
-	case <-again:
-		return errors.Join(err, errors.New("stopped at a second signal: the next start checks the logs' ends"))
+	for stopping := time.Now(); ; {
+		select {
+		case cerr := <-done:
+			return errors.Join(err, cerr)
+		case <-again:
+			if time.Since(stopping) < sameSignal {
+				continue
+			}
+			return errors.Join(err, errors.New("stopped at a second signal: the next start checks the logs' ends"))
+		}
 	}
 }
+
+// sameSignal is how soon a second signal is taken for the first once more: timeout(1)
+// and some supervisors signal the process and then its whole group.
+const sameSignal = 500 * time.Millisecond
 
 // announce prints where the broker is, where data lies, and what to try next.
 func announce(in tools.IO, s *weir.Server, took time.Duration) {
