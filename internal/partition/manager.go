@@ -256,10 +256,12 @@ func (m *Manager) open(img *metadata.Image, t *metadata.Topic, n int32, settings
 		return p
 	}
 	offline := func(err error) *Partition {
+		what := "partition cannot be opened and stays offline"
 		if disk.IsNoDescriptor(err) || disk.IsNoSpace(err) {
 			m.waiting.Store(true)
+			what = "partition cannot be opened and is offline until there is room, or a descriptor"
 		}
-		m.o.Log.Error("partition cannot be opened and stays offline", "partition", tp.String(), "dir", d.path, "err", err)
+		m.o.Log.Error(what, "partition", tp.String(), "dir", d.path, "err", err)
 		p.failed.Store(&fail{fmt.Errorf("%w: %w", ErrOffline, err)})
 		return p
 	}
