@@ -90,6 +90,9 @@ func TestDamageAfterKill(t *testing.T) {
 					if n := strings.Count(w.logs.String(), "bytes_dropped"); n > 1 || (n == 1) != tc.warn {
 						t.Fatalf("%d warnings of dropped bytes:\n%s", n, w.logs.String())
 					}
+					if tc.warn && !strings.Contains(w.logs.String(), "partition="+w.cfg.TP.String()) {
+						t.Fatalf("the warning does not name the partition:\n%s", w.logs.String())
+					}
 					w.wantRange(0, tc.end)
 					for _, off := range []kafka.Offset{0, 1, 500, 998} {
 						got, ok, err := w.l.OffsetForTime(t0.UnixMilli()+int64(off), w.l.End())
