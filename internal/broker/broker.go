@@ -90,6 +90,9 @@ func (b *Broker) Handle(r *wire.Request) wire.Response {
 	if err := req.ReadFrom(body); err != nil {
 		return b.refuse(r, "request does not parse: connection closed")
 	}
+	if what, n, limit := tooMany(req); what != "" {
+		return b.refuse(r, "request names too many "+what+": connection closed", "named", n, "limit", limit)
+	}
 	return b.handlers[r.Key](b, r, req)
 }
 

@@ -20,14 +20,10 @@ import (
 func (b *Broker) describeConfigs(r *wire.Request, req *kmsg.DescribeConfigsRequest) wire.Response {
 	resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
 	img := b.o.Quorum.Image()
-	type resource struct {
-		kind kmsg.ConfigResourceType
-		name string
-	}
 	seen := make(map[resource]bool)
 	for i := range req.Resources {
 		in := &req.Resources[i]
-		if r := (resource{in.ResourceType, in.ResourceName}); seen[r] {
+		if r := resourceOf(in); seen[r] {
 			continue // answered: the same again would be a small request with an endless answer
 		} else {
 			seen[r] = true

@@ -166,9 +166,6 @@ func (b *Broker) offsetFetch(r *wire.Request, req *kmsg.OffsetFetchRequest) wire
 			}
 		})
 	}
-	if n := len(req.Groups); n > maxGroups {
-		return b.refuseGroups(r, n)
-	}
 	req.Groups = once(req.Groups, func(g kmsg.OffsetFetchRequestGroup) string { return g.Group })
 	resp := req.ResponseKind().(*kmsg.OffsetFetchResponse)
 	resp.Groups = make([]kmsg.OffsetFetchResponseGroup, len(req.Groups))
@@ -187,9 +184,6 @@ func (b *Broker) offsetFetch(r *wire.Request, req *kmsg.OffsetFetchRequest) wire
 }
 
 func (b *Broker) describeGroups(r *wire.Request, req *kmsg.DescribeGroupsRequest) wire.Response {
-	if n := len(req.Groups); n > maxGroups {
-		return b.refuseGroups(r, n)
-	}
 	req.Groups = once(req.Groups, func(g string) string { return g })
 	resp := req.ResponseKind().(*kmsg.DescribeGroupsResponse)
 	resp.Groups = make([]kmsg.DescribeGroupsResponseGroup, len(req.Groups))
@@ -212,9 +206,6 @@ func (b *Broker) describeGroups(r *wire.Request, req *kmsg.DescribeGroupsRequest
 }
 
 func (b *Broker) deleteGroups(r *wire.Request, req *kmsg.DeleteGroupsRequest) wire.Response {
-	if n := len(req.Groups); n > maxGroups {
-		return b.refuseGroups(r, n)
-	}
 	req.Groups = once(req.Groups, func(g string) string { return g })
 	resp := req.ResponseKind().(*kmsg.DeleteGroupsResponse)
 	resp.Groups = make([]kmsg.DeleteGroupsResponseGroup, len(req.Groups))
@@ -230,27 +221,6 @@ func (b *Broker) deleteGroups(r *wire.Request, req *kmsg.DeleteGroupsRequest) wi
 			}
 			resp.Groups[i] = g
 		})
-}
-
-// once leaves out what was named before: a small request must not have an endless
-// answer.
-func once[T any](in []T, name func(T) string) []T {
-	seen := make(map[string]bool, len(in))
-	out := in[:0]
-	for _, v := range in {
-		if n := name(v); !seen[n] {
-			seen[n] = true
-			out = append(out, v)
-		}
-	}
-	return out
-}
-
-// maxGroups bounds the groups of one request.
-const maxGroups = 10000
-
-func (b *Broker) refuseGroups(r *wire.Request, n int) wire.Response {
-	return b.refuse(r, "request names too many groups: connection closed", "groups", n, "limit", maxGroups)
 }
 
 // manyGroups asks the shard of each of n groups and answers when all did. set is
