@@ -28,7 +28,8 @@ type CleanStats struct {
 	SegmentsBefore, After      int
 	BytesBefore, BytesAfter    int64
 	RecordsBefore, RecordsKept int64
-	NoKey                      int64 // records without a key, which are dropped
+	NoKey                      int64   // records without a key, which are dropped
+	KeysFilled                 float64 // share of CleanLimits.KeyBytes that keys took, 0 to 1
 }
 
 // cleanerState is what compaction remembers between two runs.
@@ -57,12 +58,31 @@ func (l *Log) Cleanable(now time.Time, hw kafka.Offset) (ratio float64, due bool
 	if !o.Compact {
 		return 0, false, nil
 	}
-	from, to, err := l.dirtyRange(now, hw)
+	clean, dirty, late, err := l.measure(now, hw)
 	if err != nil {
 		return 0, false, err
 	}
-	nowMs := now.UnixMilli()
-	var clean, dirty int64
+	if dirty > 0 {
+		ratio = float64(dirty) / float64(clean+dirty)
+	}
+	horizon, err := l.deleteHorizon()
+	return ratio, late || horizon <= now.UnixMilli(), err
+}
+
+// DirtyBytes is what of the closed part of the log waits for compaction.
+func (l *Log) DirtyBytes(now time.Time, hw kafka.Offset) (int64, error) {
+	_, dirty, _, err := l.measure(now, hw)
+	return dirty, err
+}
+
+// measure adds up the segments that are clean and those that are not; late: a record in
+// one of these waits for longer than MaxCompactionLagMs.
+func (l *Log) measure(now time.Time, hw kafka.Offset) (clean, dirty int64, late bool, err error) {
+	from, to, err := l.dirtyRange(now, hw)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	lag := l.options().MaxCompactionLagMs
 	segs := l.segments()
 	if from == to {
 		segs = segs[len(segs)-1:] // the rest of a segment that may not be looked at yet is not dirty
@@ -73,20 +93,16 @@ func (l *Log) Cleanable(now time.Time, hw kafka.Offset) (ratio float64, due bool
 			clean += s.sizeNow()
 		case s.base < to:
 			dirty += s.sizeNow()
-			if !due && o.MaxCompactionLagMs < math.MaxInt64 {
+			if !late && lag < math.MaxInt64 {
 				first, err := s.firstTime()
 				if err != nil {
-					return 0, false, err
+					return 0, 0, false, err
 				}
-				due = first >= 0 && nowMs-first > o.MaxCompactionLagMs
+				late = first >= 0 && now.UnixMilli()-first > lag
 			}
 		}
 	}
-	if dirty > 0 {
-		ratio = float64(dirty) / float64(clean+dirty)
-	}
-	horizon, err := l.deleteHorizon()
-	return ratio, due || horizon <= nowMs, err
+	return clean, dirty, late, nil
 }
 
 // dirtyRange is what a run may look at: from the first offset not cleaned up to the
@@ -322,7 +338,7 @@ func (c *Cleaning) prepare(now time.Time, hw kafka.Offset) (work bool, err error
 	if err := c.mapKeys(from, to); err != nil {
 		return false, err
 	}
-	c.stats.Cleaned = c.end
+	c.stats.Cleaned, c.stats.KeysFilled = c.end, float64(c.keys.used)*keySlotBytes/float64(c.limits.KeyBytes)
 	c.active = l.lastOfProducers()
 	c.group()
 	if len(c.groups) == 0 {

@@ -24,6 +24,8 @@ type Set struct {
 	rebalances, leftOut                           prometheus.Counter
 	flushTime, appendTime                         prometheus.Histogram
 	build                                         *prometheus.GaugeVec
+	cleaner                                       cleanerGauges
+	cleanerRun                                    atomic.Int64 // when it last looked for work, in ms
 
 	all topicCounters // topic=""
 
@@ -76,6 +78,12 @@ func New(reg prometheus.Registerer) *Set {
 	s.rebalances, s.leftOut = one(fRebalances), one(fLeftOut)
 	s.flushTime, s.appendTime = timing(fFlushTime, flushBuckets), timing(fAppendTime, secondsBuckets)
 	s.build = gauges(fBuild)
+	number := func(f *family) prometheus.Gauge { return gauges(f).WithLabelValues() }
+	s.cleaner = cleanerGauges{gauges(fUncleanable), gauges(fUncleanBytes), number(fMaxDirty), number(fRecopy), number(fCleanBuffer), number(fCleanTime), number(fDeadCleaners)}
+	s.cleanerRun.Store(time.Now().UnixMilli())
+	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: fCleanerRun.name, Help: fCleanerRun.help}, func() float64 {
+		return float64(max(time.Now().UnixMilli()-s.cleanerRun.Load(), 0))
+	}))
 	s.all = s.counters("")
 	reg.MustRegister(scrape{s}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return s

@@ -87,6 +87,8 @@ func TestCounts(t *testing.T) {
 	l.Opened()
 	l.Closed()
 	l.Refused("max.connections")
+	s.CleanerLooked(time.Now().Add(-time.Minute), .756, []Uncleanable{{"/a", 2, 500}, {"/b", 0, 0}})
+	s.Compacted(1000, 333, .5, 90*time.Second)
 	s.Error("Produce", "NOT_LEADER_OR_FOLLOWER")
 	s.Attach(Sources{
 		Broker:     func() Broker { return Broker{State: 3, Leaders: 2, ActiveController: true} },
@@ -119,6 +121,13 @@ func TestCounts(t *testing.T) {
 		"kafka_consumergroup_lag,consumergroup=g,partition=1,topic=orders":                       2,
 		"kafka_consumergroup_current_offset,consumergroup=g,partition=0,topic=orders":            6,
 		"weir_client_connections,software=apache-kafka-java,version=4.4.0":                       2,
+		"kafka_log_logcleanermanager_uncleanable_partitions_count,logdirectory=/a":               2,
+		"kafka_log_logcleanermanager_uncleanable_partitions_count,logdirectory=/b":               0,
+		"kafka_log_logcleanermanager_uncleanable_bytes,logdirectory=/a":                          500,
+		"kafka_log_logcleanermanager_max_dirty_percent":                                          75,
+		"kafka_log_logcleaner_cleaner_recopy_percent":                                            33,
+		"kafka_log_logcleaner_max_clean_time_secs":                                               90,
+		"kafka_log_logcleaner_max_buffer_utilization_percent":                                    50,
 		"weir_log_open_files":     3,
 		"weir_log_open_files_max": 4,
 		"weir_frame_memory_bytes": 1,
@@ -126,6 +135,9 @@ func TestCounts(t *testing.T) {
 		if got, ok := p[key]; !ok || got != want {
 			t.Errorf("%s = %v (there: %v), want %v", key, got, ok, want)
 		}
+	}
+	if ms := p["kafka_log_logcleanermanager_time_since_last_run_ms"]; ms < 60_000 || ms > 120_000 {
+		t.Errorf("the cleaner looked %v ms ago, want a minute", ms)
 	}
 	if _, ok := p["kafka_consumergroup_lag,consumergroup=g,partition=0,topic=orders"]; ok {
 		t.Error("an unknown lag is shown")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weirmq/weir/internal/commitlog"
+	"github.com/weirmq/weir/internal/metrics"
 )
 
 // CleanerSettings are what compaction may take. They are asked for before each run.
@@ -31,13 +32,20 @@ const wakeEvery = time.Second
 type cleaner struct {
 	m    *Manager
 	pace pacer
-	done chan *Partition
+	done chan cleaned
 	wg   sync.WaitGroup
 	busy int
+	bad  map[*Partition]struct{} // whose last compaction failed
+}
+
+// cleaned is the end of a run.
+type cleaned struct {
+	p   *Partition
+	err error // why it failed; nil also when it had no chance to
 }
 
 func (m *Manager) newCleaner() *cleaner {
-	return &cleaner{m: m, done: make(chan *Partition), pace: pacer{
+	return &cleaner{m: m, done: make(chan cleaned), bad: make(map[*Partition]struct{}), pace: pacer{
 		rate: func() float64 { return m.o.Cleaner().BytesPerSecond },
 		stop: m.stop,
 	}}
@@ -54,8 +62,8 @@ func (m *Manager) cleanLoop() {
 		select {
 		case <-m.stop:
 			return
-		case p := <-c.done:
-			c.finished(p)
+		case e := <-c.done:
+			c.finished(e)
 		case <-m.wake:
 			if d := time.Since(looked); d < wakeEvery {
 				rest.Reset(wakeEvery - d)
@@ -84,18 +92,23 @@ func (c *cleaner) begin(now time.Time, s CleanerSettings) bool {
 	p.cleaning = true
 	c.busy++
 	c.wg.Go(func() {
-		c.run(p, s)
+		err := c.run(p, s)
 		select {
-		case c.done <- p:
+		case c.done <- cleaned{p, err}:
 		case <-c.m.stop:
 		}
 	})
 	return true
 }
 
-func (c *cleaner) finished(p *Partition) {
-	p.cleaning = false
+func (c *cleaner) finished(e cleaned) {
+	e.p.cleaning = false
 	c.busy--
+	if e.err != nil {
+		c.bad[e.p] = struct{}{}
+	} else {
+		delete(c.bad, e.p)
+	}
 }
 
 // restsUntil says whether a partition whose compaction failed is left alone. A time
@@ -107,8 +120,9 @@ func restsUntil(unixNano int64, now time.Time) bool {
 
 func (c *cleaner) dirtiest(now time.Time) *Partition {
 	var dirtiest *Partition
-	most := -1.0
-	for _, p := range c.m.All() {
+	most, shown := -1.0, 0.0
+	all := c.m.All()
+	for _, p := range all {
 		if p.cleaning || p.Failed() != nil || p.log == nil || !p.Settings().Log.Compact || restsUntil(p.cleanAfter.Load(), now) {
 			continue
 		}
@@ -116,10 +130,12 @@ func (c *cleaner) dirtiest(now time.Time) *Partition {
 		if err != nil {
 			if !errors.Is(err, commitlog.ErrGone) && !errors.Is(err, commitlog.ErrClosed) {
 				p.cleanAfter.Store(now.Add(cleanAgain).UnixNano())
+				c.bad[p] = struct{}{}
 				c.m.o.Log.Warn("compaction cannot look at a partition, trying again later", "partition", p.TP.String(), "err", err)
 			}
 			continue
 		}
+		shown = max(shown, ratio)
 		if due {
 			ratio = max(ratio, 1)
 		}
@@ -127,14 +143,40 @@ func (c *cleaner) dirtiest(now time.Time) *Partition {
 			dirtiest, most = p, ratio
 		}
 	}
+	c.m.o.Metrics.CleanerLooked(now, shown, c.uncleanable(now, all))
 	return dirtiest
 }
 
+// uncleanable adds up per log dir the partitions whose last compaction failed, and
+// forgets those that are gone or not to be compacted any more.
+func (c *cleaner) uncleanable(now time.Time, all []*Partition) []metrics.Uncleanable {
+	out := make([]metrics.Uncleanable, len(c.m.dirs))
+	still := make(map[*Partition]struct{}, len(c.bad))
+	for i, d := range c.m.dirs {
+		out[i].Dir = d.path
+		if len(c.bad) == 0 {
+			continue // nearly always
+		}
+		for _, p := range all {
+			if _, bad := c.bad[p]; !bad || p.dir != d || p.Failed() != nil || !p.Settings().Log.Compact {
+				continue
+			}
+			still[p] = struct{}{}
+			out[i].Partitions++
+			if bytes, err := p.log.DirtyBytes(now, p.HighWatermark()); err == nil {
+				out[i].Bytes += bytes
+			}
+		}
+	}
+	c.bad = still
+	return out
+}
+
 // run is one compaction, on a goroutine of its own.
-func (c *cleaner) run(p *Partition, s CleanerSettings) {
+func (c *cleaner) run(p *Partition, s CleanerSettings) error {
 	threads := max(s.Threads, 1)
 	now, log := time.Now(), c.m.o.Log
-	cleaned := p.log.Cleaned()
+	before := p.log.Cleaned()
 	stats, err := p.clean(now, commitlog.CleanLimits{
 		KeyBytes: s.KeyBytes / int64(threads), KeyLoad: s.KeyLoad,
 		Buffer: s.BufferBytes / threads / 2, // half to read, half to write
@@ -142,22 +184,24 @@ func (c *cleaner) run(p *Partition, s CleanerSettings) {
 	})
 	switch {
 	case errors.Is(err, commitlog.ErrClosed), errors.Is(err, commitlog.ErrGone), errors.Is(err, errStopped):
-		return // deleted, or the broker stops; or retention took a segment meanwhile
+		return nil // deleted, or the broker stops; or retention took a segment meanwhile
 	case err != nil:
 		p.cleanAfter.Store(now.Add(cleanAgain).UnixNano())
 		log.Warn("compaction failed, trying again later", "partition", p.TP.String(), "err", err)
 		if _, bad := errors.AsType[*commitlog.FailedError](err); bad {
 			p.dir.fail(err)
 		}
-		return
-	case stats == nil || stats.Cleaned == cleaned && stats.RecordsKept == stats.RecordsBefore && stats.BytesAfter == stats.BytesBefore:
+		return err
+	case stats == nil || stats.Cleaned == before && stats.RecordsKept == stats.RecordsBefore && stats.BytesAfter == stats.BytesBefore:
 		// It was due and nothing came of it: the others have their turn first.
 		p.cleanAfter.Store(now.Add(min(max(s.Backoff, time.Second), cleanAgain)).UnixNano())
-		return
+		return nil
 	}
+	c.m.o.Metrics.Compacted(stats.BytesBefore, stats.BytesAfter, stats.KeysFilled, time.Since(now))
 	log.Debug("compacted", "partition", p.TP.String(), "records", stats.RecordsBefore, "kept", stats.RecordsKept,
 		"bytes", stats.BytesBefore, "left", stats.BytesAfter)
 	p.dir.noteMoved()
+	return nil
 }
 
 // clean runs one compaction; nil stats: none was due.

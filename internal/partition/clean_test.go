@@ -5,6 +5,7 @@ package partition
 import (
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -12,9 +13,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/weirmq/weir/internal/batch"
 	"github.com/weirmq/weir/internal/disk"
 	"github.com/weirmq/weir/internal/kafka"
+	"github.com/weirmq/weir/internal/metrics"
 )
 
 func keyed(key, value string) batch.View {
@@ -271,6 +275,77 @@ func TestCleanerEnds(t *testing.T) {
 				}
 				m = open(t, mem, s, topic("a", topicA, 1))
 			}
+		}
+		if err := m.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestUncleanable: a damaged batch that stops a partition's compaction is seen in the
+// metrics until it is whole again.
+func TestUncleanable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := disk.NewMem(1)
+		s := plain()
+		s.Log.Compact, s.Log.Delete, s.Log.SegmentBytes, s.Log.MinDirtyRatio, s.Log.MaxCompactionLagMs = true, false, 2000, 0.1, 1<<62
+		m := open(t, mem, s, topic("a", topicA, 2))
+		reg := prometheus.NewRegistry()
+		m.o.Metrics = metrics.New(reg)
+		m.o.Cleaner = func() CleanerSettings { return CleanerSettings{Threads: 1, BytesPerSecond: math.MaxFloat64} }
+		for n := range int32(2) {
+			for i := range 300 {
+				if _, err := m.Get(topicA, n).Append(time.Now(), keyed(fmt.Sprintf("k%d", i%7), fmt.Sprint(i)), -1); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		flip := func() {
+			const name = "/data/a-1/00000000000000000000.log"
+			b, err := mem.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f, err := mem.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if _, err := f.WriteAt([]byte{b[len(b)-2] ^ 1}, int64(len(b)-2)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c := m.newCleaner()
+		shown := func() map[string]float64 {
+			for c.begin(time.Now(), m.o.Cleaner()) {
+				c.finished(<-c.done)
+			}
+			fams, err := reg.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := make(map[string]float64)
+			for _, f := range fams {
+				if name, ok := strings.CutPrefix(f.GetName(), "kafka_log_logcleaner"); ok && len(f.Metric) == 1 {
+					out[name] = f.Metric[0].GetGauge().GetValue()
+				}
+			}
+			return out
+		}
+		flip()
+		got := shown()
+		if got["manager_uncleanable_partitions_count"] != 1 || got["manager_uncleanable_bytes"] < 10_000 || got["_cleaner_recopy_percent"] > 50 ||
+			got["manager_max_dirty_percent"] != 0 { // what cannot be cleaned is not looked at
+			t.Errorf("damaged: %v", got)
+		}
+		flip()
+		time.Sleep(time.Hour)
+		if got = shown(); got["manager_uncleanable_partitions_count"] != 0 || got["manager_uncleanable_bytes"] != 0 {
+			t.Errorf("whole again: %v", got)
+		}
+		time.Sleep(time.Minute)
+		if ms := shown(); ms["manager_time_since_last_run_ms"] != 0 {
+			t.Errorf("just looked: %v", ms)
 		}
 		if err := m.Close(); err != nil {
 			t.Fatal(err)
