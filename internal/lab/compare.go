@@ -103,6 +103,9 @@ func (c Comparison) String() string {
 	case Worse:
 		return fmt.Sprintf("worse by %.1f %% [%.1f, %.1f]", -c.Percent, -c.Hi, -c.Lo)
 	case NoDifference:
+		if c.CouldSee > 200 {
+			return fmt.Sprintf("no difference seen (could see a factor of %.1f)", 1+c.CouldSee/100)
+		}
 		return fmt.Sprintf("no difference seen (could see >= %.1f %%)", c.CouldSee)
 	}
 	return "no verdict: " + c.Unsatisfied

@@ -91,6 +91,7 @@ func TestCompareWords(t *testing.T) {
 	f(latency(a, []float64{80, 81, 79, 80}), "better by 20.")
 	f(latency(a, []float64{150, 151, 149, 150}), "worse by 50.")
 	f(rate(a, []float64{101, 99, 100, 100}), "no difference seen (could see >= ")
+	f(rate(a, []float64{10, 10, 1000, 1000}), "no difference seen (could see a factor of ")
 	f(rate(a[:3], a[:3]), "no verdict: 3 pairs of runs: a verdict needs at least 4")
 	f(rate(a, []float64{1, 0, 1, 1}), "no verdict: pair 2 has the figures 101 and 0")
 	c := Compare(latency(a, []float64{150, 151, 149, 150}), 0.95)

@@ -25,6 +25,18 @@ func MeanInterval(xs []float64, confidence float64) Interval {
 	return out
 }
 
+// RatioInterval is the geometric mean of repeats above 0 with Student's interval
+// of their logarithms: for figures such as latency and throughput, whose noise
+// is a factor, and which are never below 0.
+func RatioInterval(xs []float64, confidence float64) Interval {
+	logs := make([]float64, len(xs))
+	for i, x := range xs {
+		logs[i] = math.Log(x)
+	}
+	in := MeanInterval(logs, confidence)
+	return Interval{Mid: math.Exp(in.Mid), Lo: math.Exp(in.Lo), Hi: math.Exp(in.Hi), N: in.N}
+}
+
 // Bootstrap is stat of the repeats with a percentile interval over 2,000
 // resamples: for medians and percentiles, whose repeats are not normal. It is
 // narrow below ten repeats; MeanInterval is the honest one there.

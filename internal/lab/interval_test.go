@@ -70,6 +70,17 @@ func TestIntervalOfTooFew(t *testing.T) {
 	}
 }
 
+// A latency is never below 0, however much it varies.
+func TestRatioInterval(t *testing.T) {
+	in := RatioInterval([]float64{10, 12, 9, 46}, 0.95)
+	if in.Lo <= 0 || in.Lo >= in.Mid || in.Hi <= in.Mid || math.Abs(in.Mid-math.Pow(10*12*9*46, 0.25)) > 1e-9 {
+		t.Errorf("%+v", in)
+	}
+	if in := MeanInterval([]float64{10, 12, 9, 46}, 0.95); in.Lo >= 0 {
+		t.Errorf("the plain interval %+v shows no reason for this one", in)
+	}
+}
+
 func TestSlope(t *testing.T) {
 	if s, v := slope([]float64{1, 2, 3, 4}); s != 1 || !math.IsInf(v, 1) {
 		t.Errorf("a line: %v, %v", s, v)

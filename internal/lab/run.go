@@ -225,11 +225,11 @@ func (c *CompareResult) text(b *strings.Builder) {
 		for i := range c.RunsA {
 			as, bs = append(as, c.RunsA[i][name]), append(bs, c.RunsB[i][name])
 		}
-		a, z := MeanInterval(as, 0.95), MeanInterval(bs, 0.95)
+		a, z := RatioInterval(as, 0.95), RatioInterval(bs, 0.95)
 		show := Count
 		if isLatency(name) {
 			show = Millis
 		}
-		fmt.Fprintf(b, "%-11s A %s [%s, %s]  B %s [%s, %s]  B is %s, %d pairs\n", name, show(a.Mid), show(a.Lo), show(a.Hi), show(z.Mid), show(z.Lo), show(z.Hi), v, v.Pairs)
+		fmt.Fprintf(b, "%-11s A %s [%s, %s]  B %s [%s, %s]  B: %s, %d pairs\n", name, show(a.Mid), show(a.Lo), show(a.Hi), show(z.Mid), show(z.Lo), show(z.Hi), v, v.Pairs)
 	}
 }

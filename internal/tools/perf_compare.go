@@ -68,6 +68,7 @@ type side struct {
 	configs map[string]*string
 	senders []lab.Sender
 	runs    []lab.Figures
+	behind  int // runs that did not reach the offered rate
 }
 
 func topicConfigs(pairs []string) (map[string]*string, error) {
@@ -173,12 +174,23 @@ func (f *compareFlags) compare(ctx context.Context, in IO) error {
 		}
 		figures := p.Figures()
 		s.runs = append(s.runs, figures)
-		r.say("run %2d of %d  %s  %10s records/s  p50 %s  p99 %s", i+1, 2*f.pairs, map[bool]string{false: "A", true: "B"}[lab.ABBA(i)],
-			lab.Count(figures["rate"]), lab.Millis(figures["p50"]), lab.Millis(figures["p99"]))
+		if p.DebtGrows {
+			s.behind++
+		}
+		latency := ""
+		if p.OpenLoop {
+			latency = fmt.Sprintf("  p50 %s  p99 %s", lab.Millis(figures["p50"]), lab.Millis(figures["p99"]))
+		}
+		r.say("run %2d of %d  %s  %10s records/s%s", i+1, 2*f.pairs, map[bool]string{false: "A", true: "B"}[lab.ABBA(i)], lab.Count(figures["rate"]), latency)
 	}
 	n := min(len(sides[0].runs), len(sides[1].runs))
 	result.RunsA, result.RunsB = sides[0].runs[:n], sides[1].runs[:n]
-	f.judge(result, l.Arrivals != nil)
+	behind := sides[0].behind + sides[1].behind
+	f.judge(result, l.Arrivals != nil, behind > 0)
+	if behind > 0 {
+		r.run.Notes = append(r.run.Notes, fmt.Sprintf("the offered rate was not reached in %d runs of A and %d of B: their latency is that of a growing queue; compare at a lower --rate",
+			sides[0].behind, sides[1].behind))
+	}
 	f.spec(r, l)
 	r.run.Spec["pairs"] = f.pairs
 	return r.finish(failed, ctx.Err() != nil)
@@ -196,11 +208,15 @@ func differing(a, b []string) int {
 	return len(keys)
 }
 
-// judge compares the figures that the kind of load carries: latency of a closed
-// loop is that of its queue and is left out.
-func (f *compareFlags) judge(c *lab.CompareResult, open bool) {
+// judge compares the figures that the kind of load carries. The latency of a
+// closed loop is that of its queue, and the rate of an open one that is reached
+// is the offer: neither says anything of the change.
+func (f *compareFlags) judge(c *lab.CompareResult, open, behind bool) {
 	names := []string{"rate"}
-	if open || f.window == 1 {
+	switch {
+	case open && !behind:
+		names = []string{"p50", "p99", "p99.9"}
+	case open || f.window == 1:
 		names = []string{"rate", "p50", "p99", "p99.9"}
 	}
 	for _, name := range names {

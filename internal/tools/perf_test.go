@@ -230,7 +230,10 @@ func TestPerfCompareAndReport(t *testing.T) {
 	w := newWorld(t)
 	args := out(t)
 	r := w.line(ExitOK, "", "perf compare -t cmp --a linger.ms=0 --b linger.ms=100 --rate 300 --duration 1s --pairs 4 --record-size 100 --partitions 1", args...)
-	w.has("text", r.out, "A           linger.ms=0\n", "B           linger.ms=100\n", "run  8 of 8  A", "p50         A", "B is worse by ")
+	w.has("text", r.out, "A           linger.ms=0\n", "B           linger.ms=100\n", "run  8 of 8  A", "p50         A", "B: worse by ")
+	if strings.Contains(r.out, "rate        A") {
+		t.Errorf("the offered rate was compared: %s", r.out)
+	}
 	run, err := lab.ReadRun(args[1])
 	if err != nil || len(run.Compare.RunsA) != 4 || run.Compare.Verdicts["p50"].Verdict != lab.Worse || run.Compare.Verdicts["p50"].Pairs != 4 {
 		t.Errorf("%v, %+v", err, run.Compare)
