@@ -179,7 +179,7 @@ var toolMasks = []struct {
 
 var (
 	javaLog  = regexp.MustCompile(`^\[\d{4}-\d\d-\d\d[^\]]*\] (?:WARN|ERROR|INFO) `)
-	helpHead = regexp.MustCompile(`^Option +Description`)
+	helpHead = regexp.MustCompile(`^Option(?: \(\* = required\))? +Description`)
 	javaMore = regexp.MustCompile(`^\s+\.\.\. \d+ more$|^\tat |^Caused by: joptsimple|^Caused by: java\.lang\.NumberFormat|^exit$|^RunTools\$Ended`)
 )
 
@@ -249,11 +249,11 @@ func TestKafkaTools(t *testing.T) {
 		t.Fatalf("no cases: %v", err)
 	}
 	java := newJavaTools(t)
-	// Records that the files read: ten, in the first of two partitions.
+	// Records that the files read: ten, in the first partition.
 	r := dial(t, b.addr)
-	for _, topic := range []string{"golden-groups", "golden-records"} {
+	for topic, partitions := range map[string]string{"golden-groups": "2", "golden-records": "2", "golden-one": "1"} {
 		r.delete(topic)
-		runTool(t, "", bin, "kafka-topics", "--bootstrap-server", b.addr, "--create", "--topic", topic, "--partitions", "2")
+		runTool(t, "", bin, "kafka-topics", "--bootstrap-server", b.addr, "--create", "--topic", topic, "--partitions", partitions)
 		r.put(topic, batchSpec{recs: values(10, 10)})
 	}
 	for _, file := range files {

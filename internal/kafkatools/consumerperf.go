@@ -187,7 +187,10 @@ func (f *consumerPerfFlags) run(c *call) error {
 				}
 			}
 		}),
-		kgo.OnPartitionsRevoked(func(_ context.Context, _ *kgo.Client, gone map[string][]int32) {
+		kgo.OnPartitionsRevoked(func(ctx context.Context, cl *kgo.Client, gone map[string][]int32) {
+			if commits(p) {
+				cl.CommitUncommittedOffsets(ctx)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			for t, ps := range gone {
@@ -262,6 +265,7 @@ func (f *consumerPerfFlags) run(c *call) error {
 	mu.Lock()
 	join := joined
 	mu.Unlock()
+	k.leave(p)
 	k.close()
 	closed = true
 	elapsed := max(1, end.UnixMilli()-start.UnixMilli()) // a rate of nothing in no time is none
@@ -346,6 +350,22 @@ func (k *cluster) poll(n int, wait time.Duration) (kgo.Fetches, error) {
 		return fetches, java("", e.Err)
 	}
 	return fetches, nil
+}
+
+// commits says that what was read is committed without a word.
+func commits(p properties) bool {
+	auto, err := p.boolean("enable.auto.commit", true)
+	return err == nil && auto && p["group.id"] != ""
+}
+
+// leave commits what was read before the client goes: with a callback of its own
+// for revoked partitions the client leaves that to its user.
+func (k *cluster) leave(p properties) {
+	if commits(p) {
+		ctx, stop := context.WithTimeout(k.ctx, 5*time.Second)
+		defer stop()
+		k.cl.CommitUncommittedOffsets(ctx)
+	}
 }
 
 // sortedNames are the keys of a map in order.
