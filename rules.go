@@ -26,10 +26,13 @@ func (r configRules) ValidateConfig(kind metadata.ConfigKind, name, key string, 
 	return nil
 }
 
-// ValidateConfigSet checks a topic's values against each other.
-func (r configRules) ValidateConfigSet(kind metadata.ConfigKind, _ string, values map[string]string) error {
-	if kind == metadata.TopicConfig {
+// ValidateConfigSet checks the values of a topic, or of a broker, against each other.
+func (r configRules) ValidateConfigSet(kind metadata.ConfigKind, name string, values map[string]string) error {
+	switch kind {
+	case metadata.TopicConfig:
 		return config.ValidateTopicAll(r.s.view.Load(), values)
+	case metadata.BrokerConfig:
+		return r.s.view.Load().ValidateBrokerAll(values, name != "")
 	}
 	return nil
 }

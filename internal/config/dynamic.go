@@ -89,6 +89,43 @@ func ValidateBrokerDynamic(key string, val *string, perBroker bool) error {
 	return nil
 }
 
+// ValidateBrokerAll checks a broker's dynamic settings (perBroker), or the cluster's
+// default, against each other and all others in force, after the change. What did not
+// fit before and is left alone is not the change's fault. The error is a *Refusal.
+func (v *View) ValidateBrokerAll(set map[string]string, perBroker bool) error {
+	cluster, broker := raw(v.cluster), raw(v.broker)
+	if perBroker {
+		broker = set
+	} else {
+		cluster = set
+	}
+	after := v.static.With(cluster, broker)
+	if why := tooFewKeys(after); why != "" && why != tooFewKeys(v) {
+		return &Refusal{kafka.ErrInvalidRequest, fmt.Sprintf("Invalid value %d for configuration log.cleaner.dedupe.buffer.size: %s", after.Long("log.cleaner.dedupe.buffer.size"), why)}
+	}
+	return nil
+}
+
+func raw(values map[string]value) map[string]string {
+	out := make(map[string]string, len(values))
+	for name, val := range values {
+		out[name] = val.raw
+	}
+	return out
+}
+
+// keysPerThread is what the memory for keys of one cleaner thread must exceed.
+const keysPerThread = 1 << 20
+
+// tooFewKeys says why the memory for keys does not suffice, or "".
+func tooFewKeys(v *View) string {
+	threads := v.Long("log.cleaner.threads")
+	if bytes := v.Long("log.cleaner.dedupe.buffer.size"); threads > 0 && bytes/threads <= keysPerThread {
+		return fmt.Sprintf("must be more than %d for each of log.cleaner.threads, which is %d; try %d or more", keysPerThread, threads, (keysPerThread+1)*threads)
+	}
+	return ""
+}
+
 // listenerOnly keys change while running only with "listener.name.x." before
 // them.
 func listenerOnly(name string) bool {

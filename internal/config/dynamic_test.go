@@ -174,3 +174,41 @@ func BenchmarkLoad(b *testing.B) {
 		Load(Source{})
 	}
 }
+
+// TestKeysPerThread: as Kafka 4.4 answers, the memory for keys is above 1 MiB for each
+// cleaner thread, whichever of the two keys changes, in the file and while running.
+func TestKeysPerThread(t *testing.T) {
+	load := func(file string) (*Static, error) {
+		s, _, err := Load(Source{File: []byte(file), FileName: "f", DataDir: t.TempDir(), Hostname: "h"})
+		return s, err
+	}
+	if _, err := load("log.cleaner.dedupe.buffer.size=2097153\nlog.cleaner.threads=2\n"); err == nil || !strings.Contains(err.Error(), "log.cleaner.dedupe.buffer.size") {
+		t.Errorf("in the file: %v", err)
+	}
+	s, err := load("log.cleaner.dedupe.buffer.size=2097154\nlog.cleaner.threads=1\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, perBroker := range []bool{false, true} {
+		for _, tc := range []struct {
+			cluster, set map[string]string
+			ok           bool
+		}{
+			{nil, map[string]string{"log.cleaner.dedupe.buffer.size": "1000"}, false},
+			{nil, map[string]string{"log.cleaner.dedupe.buffer.size": "1048576"}, false},
+			{nil, map[string]string{"log.cleaner.dedupe.buffer.size": "1048577"}, true},
+			{nil, map[string]string{"log.cleaner.threads": "2"}, true},
+			{nil, map[string]string{"log.cleaner.threads": "3"}, false},
+			{nil, map[string]string{"log.cleaner.threads": "3", "log.cleaner.dedupe.buffer.size": "10000000"}, true},
+			{nil, map[string]string{"log.cleaner.threads": "0", "log.cleaner.dedupe.buffer.size": "1"}, true},
+			{map[string]string{"log.cleaner.dedupe.buffer.size": "1048577"}, map[string]string{"log.cleaner.threads": "2"}, !perBroker},
+			{map[string]string{"log.cleaner.dedupe.buffer.size": "5"}, map[string]string{"num.io.threads": "2", "log.cleaner.dedupe.buffer.size": "5"}, true}, // was so
+		} {
+			err := s.With(tc.cluster, nil).ValidateBrokerAll(tc.set, perBroker)
+			var r *Refusal
+			if tc.ok && err != nil || !tc.ok && (!errors.As(err, &r) || r.Code != kafka.ErrInvalidRequest || !strings.Contains(r.Message, "log.cleaner.dedupe.buffer.size")) {
+				t.Errorf("per broker %v, %v over %v: %v", perBroker, tc.set, tc.cluster, err)
+			}
+		}
+	}
+}

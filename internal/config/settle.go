@@ -116,6 +116,9 @@ func (s *Static) settleBounds(bad func(key, reason string)) {
 	atMost("group.min.session.timeout.ms", "group.max.session.timeout.ms")
 	atMost("log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms")
 	atMost("replica.fetch.wait.max.ms", "replica.lag.time.max.ms")
+	if why := tooFewKeys(s.base); why != "" {
+		bad("log.cleaner.dedupe.buffer.size", why)
+	}
 	if q := s.Long("queued.max.request.bytes"); q > 0 && q < s.Long("socket.request.max.bytes") {
 		bad("queued.max.request.bytes", fmt.Sprintf("must be at least socket.request.max.bytes, which is %d, or the largest request never fits", s.Long("socket.request.max.bytes")))
 	}
