@@ -17,8 +17,15 @@ var ErrZstd = errors.New("batch: zstd cannot be given to clients of message form
 // that compress well would take five times their unpacked size here.
 const wrapperMax = 1 << 20
 
-// errStop ends Each early.
-var errStop = errors.New("enough")
+// giveMost is about how many unpacked bytes of a compressed batch one call gives.
+const giveMost = 16 << 20
+
+var (
+	// errStop ends the walk early: what comes next does not fit.
+	errStop = errors.New("full")
+	// errEnough ends it after a record that was given.
+	errEnough = errors.New("enough")
+)
 
 // DownConvert appends to dst the records of v from offset from on, as messages of
 // format magic (0 or 1), for clients that know no batches (Fetch v0 to v3). It
@@ -33,9 +40,15 @@ var errStop = errors.New("enough")
 // lz4 becomes plain messages in format 0: the frames that Kafka's clients of that
 // time want, with a wrong header checksum, other clients refuse (decision 0015).
 //
-// dst and v must not overlap. Errors, with dst as it was: ErrZstd, or what wraps
-// ErrCorrupt; the CRC is checked, as the client gets new ones.
-func DownConvert(dst []byte, v View, magic int8, from kafka.Offset, limit int) ([]byte, kafka.Offset, error) {
+// A small batch may unpack to much and be small again: limit does not bound the
+// work. unpack does, in bytes, and is lowered by what was unpacked. When it is
+// used up, DownConvert gives what it has; it also gives no more than about giveMost
+// unpacked bytes of a compressed batch.
+//
+// dst and v must not overlap. Errors, with dst as it was: ErrZstd, ErrTooLarge when
+// unpack was used up before the first record to give, or what wraps ErrCorrupt; the
+// CRC is checked, as the client gets new ones.
+func DownConvert(dst []byte, v View, magic int8, from kafka.Offset, limit int, unpack *int) ([]byte, kafka.Offset, error) {
 	if magic != 0 && magic != 1 {
 		panic(fmt.Sprintf("BUG: batch.DownConvert to format %d", magic))
 	}
@@ -55,19 +68,23 @@ func DownConvert(dst []byte, v View, magic int8, from kafka.Offset, limit int) (
 	if codec == LZ4 && magic == 0 {
 		codec = NoCodec
 	}
-	d := downConverter{out: dst, magic: magic, limit: limit, codec: codec, next: end, appendTime: v.AppendTime()}
+	d := downConverter{out: dst, magic: magic, limit: limit, codec: codec, next: end, appendTime: v.AppendTime(), packed: v.Codec() != NoCodec}
 	if codec != NoCodec {
 		d.buf = getScratch()
 		defer putScratch(d.buf)
 	}
-	err := v.Each(func(r *Record) error {
+	err := v.eachWithin(unpack, func(r *Record) error {
 		offset := v.Offset(r)
 		if offset < from {
 			return nil
 		}
 		return d.add(offset, v.Timestamp(r), r.Key, r.Value)
 	})
-	if err == nil {
+	switch {
+	case err == nil:
+		err = d.wrap()
+	case errors.Is(err, errEnough), errors.Is(err, ErrTooLarge) && d.given > 0:
+		d.next = d.last + 1
 		err = d.wrap()
 	}
 	if err != nil && err != errStop {
@@ -84,21 +101,28 @@ type downConverter struct {
 	limit      int
 	codec      Codec
 	next       kafka.Offset // the first offset not given
+	last       kafka.Offset // given
+	given      int          // bytes of messages, before they are packed
+	packed     bool         // the batch is
 
 	// The wrapper under way, when there is a codec.
-	buf         *[]byte // its messages
-	first, last kafka.Offset
-	latest      int64 // of the times
+	buf    *[]byte // its messages
+	first  kafka.Offset
+	latest int64 // of the times
 }
 
 func (d *downConverter) add(offset kafka.Offset, ts int64, key, value []byte) error {
+	size := messageMin(d.magic) + len(key) + len(value)
+	if d.packed && d.given > 0 && d.given+size > giveMost {
+		return errEnough
+	}
 	if d.codec == NoCodec {
-		size := messageMin(d.magic) + len(key) + len(value)
 		if len(d.out) > 0 && len(d.out)+size > d.limit {
 			d.next = offset
 			return errStop
 		}
 		d.out = appendMessage(d.out, d.magic, d.attributes(NoCodec), offset, ts, key, value)
+		d.last, d.given = offset, d.given+size
 		return nil
 	}
 	if len(*d.buf) == 0 {
@@ -109,7 +133,7 @@ func (d *downConverter) add(offset kafka.Offset, ts int64, key, value []byte) er
 		inner -= d.first
 	}
 	*d.buf = appendMessage(*d.buf, d.magic, d.attributes(NoCodec), inner, ts, key, value)
-	d.last, d.latest = offset, max(d.latest, ts)
+	d.last, d.latest, d.given = offset, max(d.latest, ts), d.given+size
 	if len(*d.buf) < wrapperMax {
 		return nil
 	}

@@ -120,7 +120,7 @@ func TestDownConvertReadsBack(t *testing.T) {
 			for magic := range int8(2) {
 				what := fmt.Sprintf("seed %d format %d %s", seed, magic, c)
 				want := asOld(kept, magic, 0)
-				set, next, err := DownConvert(nil, v, magic, 0, math.MaxInt)
+				set, next, err := DownConvert(nil, v, magic, 0, math.MaxInt, room())
 				if err != nil || next != v.LastOffset()+1 {
 					t.Fatalf("%s: next %d, %v", what, next, err)
 				}
@@ -149,7 +149,7 @@ func TestDownConvertReadsBack(t *testing.T) {
 				// In pieces: each call goes on where the one before ended.
 				var got []plainRecord
 				for at, calls := kafka.Offset(0), 0; at <= v.LastOffset(); calls++ {
-					piece, next, err := DownConvert(nil, v, magic, at, 300)
+					piece, next, err := DownConvert(nil, v, magic, at, 300, room())
 					if err != nil || next <= at || calls > len(kept)+1 {
 						t.Fatalf("%s: from %d: next %d, %v", what, at, next, err)
 					}
@@ -174,7 +174,7 @@ func TestDownConvertFrom(t *testing.T) {
 	for _, c := range everyCodec[:4] {
 		v, kept := gapped(t, recs, c, 100)
 		for from := int64(95); from <= 110; from++ {
-			set, next, err := DownConvert([]byte("before"), v, 1, kafka.Offset(from), 1<<20)
+			set, next, err := DownConvert([]byte("before"), v, 1, kafka.Offset(from), 1<<20, room())
 			if err != nil || next != 109 || !bytes.HasPrefix(set, []byte("before")) {
 				t.Fatalf("%s from %d: next %d, %v", c, from, next, err)
 			}
@@ -187,14 +187,14 @@ func TestDownConvertFrom(t *testing.T) {
 func TestDownConvertLimit(t *testing.T) {
 	for _, c := range everyCodec[:4] {
 		v := three(c)
-		whole, _, err := DownConvert(nil, v, 1, 0, 1)
+		whole, _, err := DownConvert(nil, v, 1, 0, 1, room())
 		if err != nil || len(readSet(t, whole)) == 0 {
 			t.Fatalf("%s: the first message must come whole: %v", c, err)
 		}
 		if c == NoCodec && len(readSet(t, whole)) != 1 {
 			t.Fatalf("%d messages for a limit of 1 byte", len(readSet(t, whole)))
 		}
-		out, next, err := DownConvert(whole, v, 1, 0, len(whole)+1)
+		out, next, err := DownConvert(whole, v, 1, 0, len(whole)+1, room())
 		if err != nil || next != 0 || !bytes.Equal(out, whole) {
 			t.Fatalf("%s: %d bytes, next %d, %v, want nothing more", c, len(out), next, err)
 		}
@@ -210,7 +210,7 @@ func TestDownConvertManyInOne(t *testing.T) {
 		b.Add(nowMs, nil, nil)
 	}
 	v := b.Bytes()
-	set, next, err := DownConvert(nil, v, 1, 0, math.MaxInt)
+	set, next, err := DownConvert(nil, v, 1, 0, math.MaxInt, room())
 	if err != nil || next != n {
 		t.Fatalf("next %d, %v", next, err)
 	}
@@ -224,7 +224,7 @@ func TestDownConvertManyInOne(t *testing.T) {
 	if want := n * messageMin1 / wrapperMax; wrappers < want || wrappers > want+1 {
 		t.Errorf("%d wrappers, want about %d", wrappers, want)
 	}
-	some, next, err := DownConvert(nil, v, 1, 0, len(set)/2)
+	some, next, err := DownConvert(nil, v, 1, 0, len(set)/2, room())
 	if err != nil || len(some) > len(set)/2 || next <= 0 || next >= n || len(readSet(t, some)) != int(next) {
 		t.Errorf("%d of %d bytes, next %d, %v", len(some), len(set), next, err)
 	}
@@ -245,7 +245,7 @@ func TestDownConvertTimes(t *testing.T) {
 			}
 			v = got.Batch
 		}
-		set, _, err := DownConvert(nil, v, 1, 0, math.MaxInt)
+		set, _, err := DownConvert(nil, v, 1, 0, math.MaxInt, room())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +254,7 @@ func TestDownConvertTimes(t *testing.T) {
 		}
 		stamped := View(bytes.Clone(v))
 		stamped.SetAppendTime(nowMs + 9)
-		set, _, err = DownConvert(nil, stamped, 1, 0, math.MaxInt)
+		set, _, err = DownConvert(nil, stamped, 1, 0, math.MaxInt, room())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -266,7 +266,7 @@ func TestDownConvertTimes(t *testing.T) {
 				t.Errorf("%s: append time %d", c, r.Timestamp)
 			}
 		}
-		if set, _, _ = DownConvert(nil, stamped, 0, 0, math.MaxInt); set[17] != byte(c) && c != LZ4 {
+		if set, _, _ = DownConvert(nil, stamped, 0, 0, math.MaxInt, room()); set[17] != byte(c) && c != LZ4 {
 			t.Errorf("%s: attributes %#x in format 0", c, set[17])
 		}
 	}
@@ -274,8 +274,8 @@ func TestDownConvertTimes(t *testing.T) {
 
 // Clients do not agree on lz4 in format 0.
 func TestDownConvertLZ4InFormat0(t *testing.T) {
-	want, _, _ := DownConvert(nil, three(NoCodec), 0, 0, math.MaxInt)
-	if set, _, err := DownConvert(nil, three(LZ4), 0, 0, math.MaxInt); err != nil || !bytes.Equal(set, want) {
+	want, _, _ := DownConvert(nil, three(NoCodec), 0, 0, math.MaxInt, room())
+	if set, _, err := DownConvert(nil, three(LZ4), 0, 0, math.MaxInt, room()); err != nil || !bytes.Equal(set, want) {
 		t.Errorf("% x, %v, want the plain messages % x", set, err, want)
 	}
 }
@@ -299,7 +299,7 @@ func TestDownConvertLeavesOut(t *testing.T) {
 		{"no gzip in it", edit(three(NoCodec), func(v View) { v[atAttributes+1] |= 1 }), ErrCorrupt, false},
 		{"records cut", edit(three(NoCodec), func(v View) { v.put32(atCount, 2) }), ErrCorrupt, false},
 	} {
-		set, next, err := DownConvert([]byte{1}, c.v, 1, 0, math.MaxInt)
+		set, next, err := DownConvert([]byte{1}, c.v, 1, 0, math.MaxInt, room())
 		if !errors.Is(err, c.want) || len(set) != 1 {
 			t.Errorf("%s: %d bytes, %v, want %v", c.name, len(set), err, c.want)
 		}
@@ -320,7 +320,7 @@ func FuzzDownConvert(f *testing.F) {
 		}
 		v.Stamp(1<<33, 0)
 		for magic := range int8(2) {
-			set, next, err := DownConvert(nil, v, magic, 0, fuzzBound)
+			set, next, err := DownConvert(nil, v, magic, 0, fuzzBound, room())
 			if err != nil {
 				if len(set) != 0 || next != 0 {
 					t.Fatalf("%d bytes, next %d with %v", len(set), next, err)
@@ -357,4 +357,44 @@ func FuzzDownConvert(f *testing.F) {
 			same(t, "up again", again, want)
 		}
 	})
+}
+
+// room is for all that a batch may unpack to.
+func room() *int { n := DefaultMaxDecompressed; return &n }
+
+// A batch that unpacks to much is given in pieces, each for a bounded work, and
+// together they are all of it; whoever begins deep in it is told what that takes.
+func TestDownConvertUnpacksABoundedAmount(t *testing.T) {
+	const n, size = 60, 1 << 20
+	for _, c := range []Codec{Gzip, LZ4} {
+		b := NewBuilder(Plain(c))
+		for i := range n {
+			b.Add(nowMs, nil, bytes.Repeat([]byte{byte(i)}, size))
+		}
+		v := b.Bytes()
+		pieces := 0
+		for at := kafka.Offset(0); at < n; pieces++ {
+			unpack := 16 << 20
+			set, next, err := DownConvert(nil, v, 1, at, math.MaxInt, &unpack)
+			if errors.Is(err, ErrTooLarge) && (c != Gzip || at >= 15) {
+				unpack = DefaultMaxDecompressed
+				set, next, err = DownConvert(nil, v, 1, at, math.MaxInt, &unpack)
+			}
+			if err != nil || next <= at || next > at+giveMost/size+1 || unpack < 0 {
+				t.Fatalf("%s from %d: next %d, %v, %d left", c, at, next, err, unpack)
+			}
+			got := readSet(t, set)
+			if len(got) != int(next-at) || got[0].Offset != int64(at) || got[0].Value[0] != byte(at) {
+				t.Fatalf("%s from %d to %d: %d records, first %d", c, at, next, len(got), got[0].Offset)
+			}
+			at = next
+		}
+		if pieces < 4 || pieces > 5 {
+			t.Errorf("%s: %d pieces", c, pieces)
+		}
+		few := 100
+		if set, next, err := DownConvert([]byte("x"), v, 1, 0, math.MaxInt, &few); !errors.Is(err, ErrTooLarge) || next != 0 || len(set) != 1 {
+			t.Errorf("%s, room for nothing: %d bytes, next %d, %v", c, len(set), next, err)
+		}
+	}
 }

@@ -45,6 +45,11 @@ func (v View) Each(fn func(r *Record) error) error {
 		}
 		*buf, payload = out, out
 	}
+	return v.each(payload, fn)
+}
+
+// each is Each over records that are unpacked.
+func (v View) each(payload []byte, fn func(r *Record) error) error {
 	count := v.Count()
 	if count < 0 || int(count) > len(payload)/recordMin {
 		return fmt.Errorf("%w: %d records in %d bytes", ErrCorrupt, count, len(payload))

@@ -33,6 +33,9 @@ const (
 	// others are oldFetchSmall, so that slow readers cannot take the memory.
 	oldFetchSlots = 16
 	oldFetchSmall = 64 << 10
+	// oldFetchUnpack bounds what is unpacked for one answer. Small batches may unpack
+	// to a hundred times what the answer may hold, and be small again in it.
+	oldFetchUnpack = unpackSmall
 	// oldFetchWindow is how much of the log is read in one go.
 	oldFetchWindow = 256 << 10
 )
@@ -147,7 +150,7 @@ func (f *oldFetch) Response(time.Time) wire.Response {
 		first = rand.IntN(len(f.parts))
 	}
 	f.sets = make([][]byte, len(f.parts))
-	empty := true
+	empty, unpack := true, oldFetchUnpack
 	for i := range f.parts {
 		n := (first + i) % len(f.parts)
 		fp := &f.parts[n]
@@ -160,7 +163,14 @@ func (f *oldFetch) Response(time.Time) wire.Response {
 		// never pass it: once an answer where the client can tell what is one too
 		// large from no limit being left, for each partition where it cannot.
 		whole := empty || f.req.Version < 3 && left > 0
-		set, err := f.convert(fp, limit, whole)
+		c := conversion{at: kafka.Offset(fp.ask.FetchOffset), limit: max(limit, 0), whole: whole, unpack: unpack}
+		if empty {
+			c.alone = f.b.unpackAlone
+		}
+		set, err := f.convert(fp, &c)
+		if unpack = c.unpack; c.spent {
+			left = 0
+		}
 		if err != nil {
 			fp.code = f.b.code(err, "fetch", "partition", fp.p.TP.String(), "offset", fp.ask.FetchOffset)
 			fp.read.HighWatermark = -1
@@ -188,14 +198,25 @@ func (b *Broker) oldFetchRoom() (limit int, done func()) {
 	}
 }
 
+// unpackAlone does what unpacks to more than unpackSmall, one at a time, with the
+// large batches of producers. The token that the caller has for its small ones is
+// another's meanwhile.
+func (b *Broker) unpackAlone(do func()) {
+	<-b.unpack
+	b.unpackLarge <- struct{}{}
+	do()
+	<-b.unpackLarge
+	b.unpack <- struct{}{}
+}
+
 // convert gives one partition's message set. An error is one only where there is
 // nothing to give before it.
-func (f *oldFetch) convert(fp *fetchPart, limit int, whole bool) ([]byte, error) {
-	if limit <= 0 && !whole {
+func (f *oldFetch) convert(fp *fetchPart, c *conversion) ([]byte, error) {
+	limit := c.limit
+	if limit <= 0 && !c.whole {
 		fp.read = partition.Read{HighWatermark: fp.p.HighWatermark()}
 		return nil, nil
 	}
-	c := conversion{at: kafka.Offset(fp.ask.FetchOffset), limit: max(limit, 0), whole: whole}
 	if f.req.Version >= 2 {
 		c.magic = 1
 	}
@@ -230,6 +251,10 @@ type conversion struct {
 	whole bool // the first message whatever its size
 	full  bool // the next message does not fit
 	out   []byte
+
+	unpack int             // bytes that may still be unpacked
+	spent  bool            // they were not enough
+	alone  func(do func()) // for what comes first and needs more; nil: it waits for the next fetch
 }
 
 func (c *conversion) region(r disk.Region) error {
@@ -266,7 +291,18 @@ func (c *conversion) region(r disk.Region) error {
 }
 
 func (c *conversion) batch(v batch.View) error {
-	out, next, err := batch.DownConvert(c.out, v, c.magic, c.at, c.limit)
+	out, next, err := batch.DownConvert(c.out, v, c.magic, c.at, c.limit, &c.unpack)
+	if errors.Is(err, batch.ErrTooLarge) {
+		c.spent = true
+		if len(c.out) > 0 || c.alone == nil {
+			c.full = true
+			return nil
+		}
+		c.alone(func() {
+			all := batch.DefaultMaxDecompressed
+			out, next, err = batch.DownConvert(nil, v, c.magic, c.at, c.limit, &all)
+		})
+	}
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,11 @@ package broker
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -52,9 +55,10 @@ func oldLog(t *testing.T) (log []byte, data []batch.View, end kafka.Offset) {
 func wholeSet(t *testing.T, data []batch.View, magic int8) []byte {
 	t.Helper()
 	var out []byte
+	unpack := 1 << 30
 	for _, v := range data {
 		var err error
-		if out, _, err = batch.DownConvert(out, v, magic, 0, 1<<30); err != nil {
+		if out, _, err = batch.DownConvert(out, v, magic, 0, 1<<30, &unpack); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -65,14 +69,14 @@ func TestConversionOfARegion(t *testing.T) {
 	log, data, end := oldLog(t)
 	for magic := range int8(2) {
 		want := wholeSet(t, data, magic)
-		c := conversion{magic: magic, limit: 1 << 30, whole: true}
+		c := conversion{unpack: 1 << 30, magic: magic, limit: 1 << 30, whole: true}
 		if err := c.region(region(t, string(log))); err != nil || c.full || c.at != end || !bytes.Equal(c.out, want) {
 			t.Fatalf("whole log: %v, at %d of %d, %d bytes of %d", err, c.at, end, len(c.out), len(want))
 		}
 		// Cut anywhere: what is whole is given, the tail is for the next read.
 		for range 200 {
 			cut := rand.IntN(len(log))
-			c := conversion{magic: magic, limit: 1 << 30, whole: true}
+			c := conversion{unpack: 1 << 30, magic: magic, limit: 1 << 30, whole: true}
 			if err := c.region(region(t, string(log[:cut]))); err != nil || !bytes.HasPrefix(want, c.out) {
 				t.Fatalf("cut at %d: %v, %d bytes", cut, err, len(c.out))
 			}
@@ -81,7 +85,7 @@ func TestConversionOfARegion(t *testing.T) {
 		for _, limit := range []int{0, 1, 200, 1000, oldFetchWindow, 1 << 30} {
 			var got []byte
 			for at := kafka.Offset(0); at < end; {
-				c := conversion{magic: magic, at: at, limit: limit, whole: true}
+				c := conversion{unpack: 1 << 30, magic: magic, at: at, limit: limit, whole: true}
 				if err := c.region(region(t, string(log))); err != nil || c.at <= at {
 					t.Fatalf("limit %d: at %d to %d, %v", limit, at, c.at, err)
 				}
@@ -91,7 +95,7 @@ func TestConversionOfARegion(t *testing.T) {
 				t.Fatalf("limit %d: %d bytes, want %d", limit, len(got), len(want))
 			}
 		}
-		c = conversion{magic: magic, limit: 10}
+		c = conversion{unpack: 1 << 30, magic: magic, limit: 10}
 		if err := c.region(region(t, string(log))); err != nil || len(c.out) != 0 || c.at != 0 || !c.full {
 			t.Errorf("a first message too large, not wanted whole: %v, %d bytes, at %d", err, len(c.out), c.at)
 		}
@@ -162,4 +166,73 @@ func joined(raw *wire.Raw) []byte {
 		out = append(out, p.Bytes...)
 	}
 	return out
+}
+
+// Old fetches of small batches that unpack to 40 MB each: an answer is made of a
+// bounded part of them, whoever begins deep in one waits for the large batches of
+// others while the ordinary ones go on, and an answer with records waits for nobody.
+func TestOldFetchOfWellPackedBatches(t *testing.T) {
+	f := newFetching(t, 2)
+	const n, size = 40, 1 << 20
+	for _, part := range []int32{0, 1} {
+		b := batch.NewBuilder(batch.Plain(batch.Gzip))
+		for range n {
+			b.Add(1, nil, make([]byte, size))
+		}
+		if _, err := f.part(part).Append(time.Now(), b.Bytes(), -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fetch := func(offsets ...int64) *oldFetch {
+		req := kmsg.NewPtrFetchRequest()
+		req.Version, req.MaxBytes, req.ReplicaID = 3, 1<<30, -1
+		top := kmsg.NewFetchRequestTopic()
+		top.Topic = "t"
+		for i, at := range offsets {
+			top.Partitions = append(top.Partitions, ask(int32(i), at))
+		}
+		req.Topics = append(req.Topics, top)
+		return f.b.fetch(nil, req).Pending.(*oldFetch)
+	}
+	// last is the last offset that each partition's set reaches, -1 without one: a
+	// megabyte of messages is one packed message, which has it in front.
+	last := func(o *oldFetch) (out []int64) {
+		raw := o.Response(time.Now()).Raw
+		for i, set := range o.sets {
+			out = append(out, -1)
+			for ; len(set) > 0; set = set[12+binary.BigEndian.Uint32(set[8:]):] {
+				out[i] = int64(binary.BigEndian.Uint64(set))
+			}
+			if code := o.parts[i].code; code != kafka.NoError {
+				t.Errorf("partition %d: %v", i, code)
+			}
+		}
+		if raw.Release != nil {
+			raw.Release()
+		}
+		return out
+	}
+	if got := last(fetch(0, 0)); !slices.Equal(got, []int64{14, -1}) {
+		t.Errorf("from the start of both: up to %v", got)
+	}
+	f.b.unpackLarge <- struct{}{} // somebody unpacks a large one
+	done := make(chan []int64)
+	go func() { done <- last(fetch(30)) }()
+	for range 2 * cap(f.b.unpack) {
+		if got := last(fetch(0)); !slices.Equal(got, []int64{14}) {
+			t.Errorf("while another waits: up to %v", got)
+		}
+	}
+	select {
+	case got := <-done:
+		t.Errorf("deep in a batch, it waited for nobody: %v", got)
+	default:
+	}
+	<-f.b.unpackLarge
+	if got := <-done; !slices.Equal(got, []int64{n - 1}) {
+		t.Errorf("deep in a batch: up to %v", got)
+	}
+	if len(f.b.unpack) != 0 || len(f.b.unpackLarge) != 0 || len(f.b.oldFetches) != 0 {
+		t.Error("a token is gone")
+	}
 }
