@@ -178,7 +178,7 @@ func (c *collector) result(interrupted bool, sent, end time.Duration, unfinished
 	for whole < len(c.windows) && c.windows[whole].AtS+c.windows[whole].Seconds <= sent.Seconds()+1e-3 {
 		whole++
 	}
-	p.measure(whole)
+	p.measure(whole, c.l.KeepAll)
 	if p.OpenLoop {
 		p.Offered = c.l.Arrivals.MeanRate(sent)
 		if c.l.Records > 0 && p.Offered*sent.Seconds() > float64(p.Sent+p.Owed) {
@@ -217,12 +217,15 @@ func part(t *tally, seconds float64) Part {
 }
 
 // measure cuts the warm-up off the first whole windows and joins the rest.
-func (p *Produced) measure(whole int) {
+func (p *Produced) measure(whole int, keep bool) {
 	var points []Point
 	for _, w := range p.Windows[:whole] {
 		points = append(points, Point{w.Rate(), float64(w.P50Us), float64(w.P99Us)})
 	}
 	p.Cut = FindCut(points)
+	if keep {
+		p.Cut.Drop = 0
+	}
 	p.Measured = p.All
 	if p.Cut.Drop == 0 {
 		return
@@ -315,6 +318,9 @@ func (p *Produced) note(l Load) {
 		inFlight := p.Measured.Rate * p.Measured.Service.MeanUs / 1e6
 		add("closed loop: latency is that of a full client queue (%s records in flight in the mean = rate x latency, window %s); give a rate to measure the cluster's",
 			Count(inFlight), Count(float64(l.Window)))
+	}
+	if p.Cut.Drop > 0 && p.All.Intended.MaxUs > p.Measured.Intended.MaxUs {
+		add("the %d windows of warm-up had a maximum of %s and are left out of these figures (--warmup none keeps them)", p.Cut.Drop, Millis(float64(p.All.Intended.MaxUs)))
 	}
 	if !p.Cut.Stable {
 		add("warm-up: %s", p.Cut.Why)

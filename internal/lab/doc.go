@@ -26,7 +26,7 @@
 // microseconds, rates records per second, sizes bytes.
 //
 // Sources: Tene, "How not to measure latency" (coordinated omission); Satopää
-// et al. 2011 (Kneedle); White 1997 (MSER); Jones and Kenward, crossover trials.
+// et al. 2011 (Kneedle); Jones and Kenward (crossover trials).
 //
 // Tested with tables, seeded series and, for the generator, a target that
 // stalls on command under testing/synctest.

@@ -32,6 +32,7 @@ type Load struct {
 	Every    time.Duration
 	Drain    time.Duration // how long acknowledgements are waited for after the last send; 0: 30 s
 	Stamp    *Stamp        // written over the first bytes of each value; nil: nothing
+	KeepAll  bool          // drop no warm-up
 	Live     func(Window)  // called once a window, by one goroutine; nil: nobody
 	Busy     func() time.Duration
 	Cores    float64 // that this process may use, for Busy

@@ -392,3 +392,25 @@ func TestSendsAreOnTime(t *testing.T) {
 		t.Errorf("%d records of 200", p.All.Records)
 	}
 }
+
+// A slow begin is dropped, told, and kept when asked for.
+func TestWarmUpIsToldAndCanBeKept(t *testing.T) {
+	slow := func(since time.Duration) time.Duration {
+		if since < 3*time.Second {
+			return since + 200*time.Millisecond
+		}
+		return 0
+	}
+	l := Load{Arrivals: constant(1000), Duration: 20 * time.Second}
+	p := run(t, &fake{latency: time.Millisecond, stall: slow}, l)
+	if p.Cut.Drop < 3 || p.Cut.Drop > 5 || *p.Measured.Intended.P99Us > 2000 || *p.All.Intended.P99Us < 150_000 {
+		t.Errorf("%+v, measured p99 %d", p.Cut, *p.Measured.Intended.P99Us)
+	}
+	if !slices.ContainsFunc(p.Notes, func(n string) bool { return strings.Contains(n, "left out of these figures") }) {
+		t.Errorf("notes: %q", p.Notes)
+	}
+	l.KeepAll = true
+	if p = run(t, &fake{latency: time.Millisecond, stall: slow}, l); *p.Measured.Intended.P99Us < 150_000 {
+		t.Errorf("kept all, and p99 is %d us", *p.Measured.Intended.P99Us)
+	}
+}

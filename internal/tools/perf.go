@@ -49,6 +49,7 @@ type perfFlags struct {
 	drain      time.Duration
 	failIf     []string
 	dir        string
+	warmup     string
 	quiet      bool
 }
 
@@ -83,6 +84,7 @@ func (f *perfFlags) load(c *cobra.Command, size string) {
 	fs.StringVar(&f.file, "payload-file", "", "take the lines of this file as values instead")
 	fs.StringVar(&f.keys, "keys", "none", "none, uniform:N, zipf:N[:S], sequential[:N]")
 	fs.IntVar(&f.producers, "producers", 1, "clients that send, each with connections of its own")
+	fs.StringVar(&f.warmup, "warmup", "auto", "auto: leave out the seconds before the run is steady; none: leave out nothing")
 	fs.DurationVar(&f.drain, "drain", 30*time.Second, "longest wait for acknowledgements after the last send")
 }
 

@@ -75,6 +75,10 @@ func (f *perfFlags) loadOf() (l lab.Load, largest int, err error) {
 	if f.window < 0 || f.window > 1_000_000 {
 		return l, 0, usagef("--window %d: want 1 to 1000000, or 0", f.window)
 	}
+	if f.warmup != "auto" && f.warmup != "none" {
+		return l, 0, usagef("--warmup %q: want auto or none", f.warmup)
+	}
+	l.KeepAll = f.warmup == "none"
 	if rate > 0 {
 		over := f.duration
 		if over == 0 {

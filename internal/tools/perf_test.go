@@ -156,6 +156,7 @@ func TestPerfUsage(t *testing.T) {
 	f(ExitUsage, "--arrivals", "perf produce -t x --rate 5 --arrivals often")
 	f(ExitUsage, "needs a --rate", "perf produce -t x --arrivals poisson")
 	f(ExitUsage, "--producers 0", "perf produce -t x --producers 0")
+	f(ExitUsage, "--warmup", "perf produce -t x --warmup later")
 	f(ExitUsage, "--fail-if", "perf produce -t x --fail-if slow")
 	f(ExitUsage, "needs a --rate", "perf latency -t x --rate max")
 	f(ExitUsage, "property acks", "perf produce -t x -X acks=2")
