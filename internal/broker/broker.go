@@ -141,16 +141,48 @@ func (l *later) Cancel()                          {}
 // an empty response when the controller refuses the request as a whole: none is there,
 // or it is too late.
 func forward[R kmsg.Response](b *Broker, req kmsg.Request, refused func(out R, code kafka.Error)) wire.Response {
+	return forwardWithin(b, req, 0, refused)
+}
+
+// forwardWithin is forward with the request's timeout_ms: when that is over, the answer
+// is REQUEST_TIMED_OUT, and what was asked for goes on, as in Kafka. 0 or less: the
+// answer waits for the reply.
+func forwardWithin[R kmsg.Response](b *Broker, req kmsg.Request, timeoutMs int32, refused func(out R, code kafka.Error)) wire.Response {
 	l := newLater()
+	refuse := func(code kafka.Error) wire.Response {
+		out := req.ResponseKind().(R)
+		refused(out, code)
+		return respond(out)
+	}
 	b.o.Quorum.Submit(req, func(resp any) {
 		if code, failed := resp.(kafka.Error); failed {
-			out := req.ResponseKind().(R)
-			refused(out, code)
-			resp = out
+			l.finish(refuse(code))
+			return
 		}
 		l.finish(respond(resp.(kmsg.Response)))
 	})
-	return wire.Response{Pending: l}
+	if timeoutMs <= 0 {
+		return wire.Response{Pending: l}
+	}
+	return wire.Response{Pending: &timed{l, time.Now().Add(time.Duration(timeoutMs) * time.Millisecond), refuse}}
+}
+
+// timed is a later that is not waited for beyond a deadline.
+type timed struct {
+	*later
+	deadline time.Time
+	refuse   func(code kafka.Error) wire.Response
+}
+
+func (t *timed) Deadline() time.Time { return t.deadline }
+
+func (t *timed) Response(time.Time) wire.Response {
+	select {
+	case <-t.ready:
+		return t.resp
+	default:
+		return t.refuse(kafka.ErrRequestTimedOut)
+	}
 }
 
 // partitionOf finds a partition by name, with the code when it is not here.

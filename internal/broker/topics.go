@@ -12,7 +12,7 @@ import (
 // the items of the request.
 
 func (b *Broker) createTopics(r *wire.Request, req *kmsg.CreateTopicsRequest) wire.Response {
-	return forward(b, req, func(out *kmsg.CreateTopicsResponse, code kafka.Error) {
+	return forwardWithin(b, req, req.TimeoutMillis, func(out *kmsg.CreateTopicsResponse, code kafka.Error) {
 		for _, t := range req.Topics {
 			rt := kmsg.NewCreateTopicsResponseTopic()
 			rt.Topic, rt.ErrorCode = t.Topic, int16(code)
@@ -22,7 +22,7 @@ func (b *Broker) createTopics(r *wire.Request, req *kmsg.CreateTopicsRequest) wi
 }
 
 func (b *Broker) deleteTopics(r *wire.Request, req *kmsg.DeleteTopicsRequest) wire.Response {
-	return forward(b, req, func(out *kmsg.DeleteTopicsResponse, code kafka.Error) {
+	return forwardWithin(b, req, req.TimeoutMillis, func(out *kmsg.DeleteTopicsResponse, code kafka.Error) {
 		for _, name := range req.TopicNames {
 			rt := kmsg.NewDeleteTopicsResponseTopic()
 			rt.Topic, rt.ErrorCode = ptr(name), int16(code)
@@ -37,7 +37,7 @@ func (b *Broker) deleteTopics(r *wire.Request, req *kmsg.DeleteTopicsRequest) wi
 }
 
 func (b *Broker) createPartitions(r *wire.Request, req *kmsg.CreatePartitionsRequest) wire.Response {
-	return forward(b, req, func(out *kmsg.CreatePartitionsResponse, code kafka.Error) {
+	return forwardWithin(b, req, req.TimeoutMillis, func(out *kmsg.CreatePartitionsResponse, code kafka.Error) {
 		for _, t := range req.Topics {
 			rt := kmsg.NewCreatePartitionsResponseTopic()
 			rt.Topic, rt.ErrorCode = t.Topic, int16(code)
@@ -49,19 +49,19 @@ func (b *Broker) createPartitions(r *wire.Request, req *kmsg.CreatePartitionsReq
 // ElectLeaders 0-2 (KIP-183, KIP-460) and the reassignment pair (KIP-455).
 
 func (b *Broker) electLeaders(r *wire.Request, req *kmsg.ElectLeadersRequest) wire.Response {
-	return forward(b, req, func(out *kmsg.ElectLeadersResponse, code kafka.Error) {
+	return forwardWithin(b, req, req.TimeoutMillis, func(out *kmsg.ElectLeadersResponse, code kafka.Error) {
 		out.ErrorCode = int16(code)
 	})
 }
 
 func (b *Broker) alterReassignments(r *wire.Request, req *kmsg.AlterPartitionAssignmentsRequest) wire.Response {
-	return forward(b, req, func(out *kmsg.AlterPartitionAssignmentsResponse, code kafka.Error) {
+	return forwardWithin(b, req, req.TimeoutMillis, func(out *kmsg.AlterPartitionAssignmentsResponse, code kafka.Error) {
 		out.ErrorCode = int16(code)
 	})
 }
 
 func (b *Broker) listReassignments(r *wire.Request, req *kmsg.ListPartitionReassignmentsRequest) wire.Response {
-	return forward(b, req, func(out *kmsg.ListPartitionReassignmentsResponse, code kafka.Error) {
+	return forwardWithin(b, req, req.TimeoutMillis, func(out *kmsg.ListPartitionReassignmentsResponse, code kafka.Error) {
 		out.ErrorCode = int16(code)
 	})
 }
