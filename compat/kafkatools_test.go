@@ -247,7 +247,7 @@ func words(line string) (out []string) {
 var placeholder = regexp.MustCompile(`\{(\w+)\}`)
 
 func TestKafkaTools(t *testing.T) {
-	b, bin := sharedBroker(t), weirBinary(t)
+	b, bin := startBroker(t), weirBinary(t)
 	files, err := filepath.Glob(filepath.Join("testdata", "kafkatools", "*.txt"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no cases: %v", err)
