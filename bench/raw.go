@@ -54,6 +54,9 @@ func (l rawLoad) run(ctx context.Context, boot, topic string) (produced, error) 
 	frames, code := l.requests(topic)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	if err := l.settle(ctx, boot, frames, code); err != nil {
+		return out, err
+	}
 	var left atomic.Int64
 	left.Store(l.records / l.perBatch)
 	var mu sync.Mutex
@@ -73,6 +76,25 @@ func (l rawLoad) run(ctx context.Context, boot, topic string) (produced, error) 
 	wg.Wait()
 	out.took = time.Since(began)
 	return out, context.Cause(ctx)
+}
+
+// settle sends each request once: a broker may name a leader that does not lead yet.
+func (l rawLoad) settle(ctx context.Context, boot string, frames [][]byte, code int) error {
+	for i := range frames {
+		one := rawLoad{window: 1}
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+			var left atomic.Int64
+			left.Store(1)
+			_, err := one.loop(ctx, boot, frames[i:i+1], 0, code, &left)
+			if err == nil {
+				break
+			}
+			if time.Now().After(deadline) || ctx.Err() != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // loop is one connection. Latency counts from the write of a request.
