@@ -2,14 +2,11 @@ package kafkatools
 
 import (
 	"cmp"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"github.com/weirmq/weir/internal/config"
 )
 
 type configFlags struct {
@@ -231,18 +228,7 @@ func (f *configFlags) toAdd() (out []keyValue, err error) {
 		if err != nil {
 			return nil, err
 		}
-		body, err := os.ReadFile(path)
-		if err != nil {
-			return nil, noSuchFile(path, err)
-		}
-		all, err := config.ParseProperties(body)
-		if err != nil {
-			return nil, illegalArgument("%s: %v", path, err)
-		}
-		for _, p := range all {
-			out = append(out, keyValue{p.Key, p.Value})
-		}
-		return out, nil
+		return propertyPairs(path)
 	}
 	word, err := f.addConfig.one()
 	if err != nil {

@@ -17,6 +17,18 @@ func readProperties(path string) (properties, error) {
 	if path == "" {
 		return p, nil
 	}
+	all, err := propertyPairs(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, kv := range all {
+		p[kv.key] = kv.value
+	}
+	return p, nil
+}
+
+// propertyPairs reads a properties file in its order; a later pair may repeat a key.
+func propertyPairs(path string) (out []keyValue, err error) {
 	body, err := os.ReadFile(path)
 	if err != nil {
 		return nil, noSuchFile(path, err)
@@ -25,10 +37,10 @@ func readProperties(path string) (properties, error) {
 	if err != nil {
 		return nil, illegalArgument("%s: %v", path, err)
 	}
-	for _, kv := range all {
-		p[kv.Key] = kv.Value
+	for _, p := range all {
+		out = append(out, keyValue{p.Key, p.Value})
 	}
-	return p, nil
+	return out, nil
 }
 
 func noSuchFile(path string, err error) error {
