@@ -58,18 +58,7 @@ func TestLogDirAway(t *testing.T) {
 			}
 			if c.old {
 				for _, dir := range []string{one, two} {
-					path := filepath.Join(dir, "meta.properties")
-					text, err := os.ReadFile(path)
-					if err != nil {
-						t.Fatal(err)
-					}
-					var kept []string
-					for line := range strings.Lines(string(text)) {
-						if !strings.HasPrefix(line, "weir.directories=") {
-							kept = append(kept, line)
-						}
-					}
-					write(t, path, strings.Join(kept, ""))
+					forgetDirs(t, dir)
 				}
 			}
 			var lost []int // partitions in the dir that goes away
@@ -150,7 +139,18 @@ func TestLogDirAddedAndGivenUp(t *testing.T) {
 	if err := os.RemoveAll(two); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(one, "meta.properties")
+	forgetDirs(t, one)
+	s = start(t, weir.Options{Overrides: []string{"log.dirs=" + one + "," + two}})
+	ends, err := kadm.NewClient(client(t, s)).ListEndOffsets(t.Context(), "t", "u")
+	if err != nil || ends.Error() != nil {
+		t.Errorf("after the loss was accepted: %v, %v", err, ends.Error())
+	}
+}
+
+// forgetDirs takes the list of the node's dirs out of a dir's meta.properties.
+func forgetDirs(t *testing.T, dir string) {
+	t.Helper()
+	path := filepath.Join(dir, "meta.properties")
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -165,11 +165,6 @@ func TestLogDirAddedAndGivenUp(t *testing.T) {
 		t.Fatalf("no list of dirs in\n%s", text)
 	}
 	write(t, path, strings.Join(kept, ""))
-	s = start(t, weir.Options{Overrides: []string{"log.dirs=" + one + "," + two}})
-	ends, err := kadm.NewClient(client(t, s)).ListEndOffsets(t.Context(), "t", "u")
-	if err != nil || ends.Error() != nil {
-		t.Errorf("after the loss was accepted: %v, %v", err, ends.Error())
-	}
 }
 
 // Of two folders of one partition none is chosen: the newer may be the empty one.
@@ -194,6 +189,17 @@ func TestPartitionInTwoDirs(t *testing.T) {
 	s = start(t, weir.Options{Overrides: dirs})
 	if got := logEnds(t, s, 2); got[0] != -1 || got[1] != 0 {
 		t.Errorf("ends %v; partition 0 lies in two dirs", got)
+	}
+	// A later topic of that name is another's.
+	a := kadm.NewClient(client(t, s))
+	if _, err := a.DeleteTopic(t.Context(), "t"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.CreateTopics(t.Context(), 2, 1, nil, "t"); err != nil {
+		t.Fatal(err)
+	}
+	if got := logEnds(t, s, 2); got[0] != 0 || got[1] != 0 {
+		t.Errorf("ends %v of the later topic", got)
 	}
 }
 

@@ -79,6 +79,7 @@ func (m *Manager) openAll(img *metadata.Image) {
 		return true
 	})
 	m.openEach(img, jobs, found, m.atOnce())
+	m.twice = nil // a later topic of such a name is another's
 	for _, d := range m.dirs {
 		d.slim()
 	}

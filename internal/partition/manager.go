@@ -72,7 +72,7 @@ type Manager struct {
 	waiting  atomic.Bool          // some partition waits for reopenStarved
 
 	lost  error               // why folders may be in a dir that is not here, or nil
-	twice map[string][]string // partitions that lie in two dirs; during the first Apply
+	twice map[string][]string // partitions that lie in two dirs; nil after the first Apply
 
 	goneMu sync.Mutex
 	gone   []leaving // deleted partitions whose files go after the delete delay
